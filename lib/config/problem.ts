@@ -2,8 +2,9 @@
 
 const SHOWN_CHARACTERS = 80;
 
-/** A found value for a message: on one line, quoted, without control characters, cut. */
+/** A found value for a message: on one line, quoted, without control characters, cut. Never what is nested in it. */
 export function shown(value: unknown): string {
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'a list' : 'an object';
   const text = JSON.stringify(value) ?? String(value);
   const line = text.replace(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '\u{fffd}');
   return line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS)}…` : line;

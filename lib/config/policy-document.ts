@@ -1,0 +1,164 @@
+/**
+ * The policy document (DESIGN section 1): JSON that operators keep in Consul KV, read into the form that the pure code
+ * uses. A document with any problem is refused whole, with all of its problems: half a policy is nobody's policy.
+ */
+import type * as z from 'zod/mini';
+import type { PolicyPart, PolicyRule } from '../check-restart/policy.ts';
+import { PolicyDocumentSchema } from './policy-document-schema.ts';
+import { notAllowed, shown } from './problem.ts';
+
+/** Some fields of a restart budget, as one rule states them. */
+export interface RestartBudgetPart {
+  /** Restarts a window and instance. */
+  readonly attempts?: number;
+  /** Length of the window, which begins with its first restart. */
+  readonly intervalMs?: number;
+  /** Between two restarts of one service, at least. */
+  readonly delayMs?: number;
+  /** What an exhausted budget means: wait for the next window, or a hold until somebody releases it. */
+  readonly mode?: 'fail' | 'delay';
+}
+
+/** Restarts in flight at once: a number of tasks, or a share (0 to 1) of the service's instances, at least one. */
+export type InFlightCap =
+  | { readonly kind: 'count'; readonly count: number }
+  | { readonly kind: 'share'; readonly share: number };
+
+/** Brakes that a rule sets for the services it matches; `null` = off, absent = as before. */
+export interface RuleBrakesPart {
+  readonly restart?: RestartBudgetPart | null;
+  readonly inFlight?: InFlightCap | null;
+}
+
+/** When a service counts as broken as a whole. */
+export interface ServiceBreakerPart {
+  /** Opens above this share (0 to 1) of unhealthy instances. */
+  readonly share?: number;
+  readonly minInstances?: number;
+  /** Until the first probe; `null` = open until released. */
+  readonly retryMs?: number | null;
+}
+
+/** When the whole estate counts as broken. */
+export interface EstateBreakerPart {
+  /** Opens above this share (0 to 1) of services that are down. */
+  readonly share?: number;
+  readonly minServices?: number;
+}
+
+/** Brakes of the whole deployment; `null` = off, absent = the default. */
+export interface DocumentBrakesPart {
+  /** Restarts a minute and cluster. */
+  readonly perMinute?: number | null;
+  readonly serviceBreaker?: ServiceBreakerPart | null;
+  readonly estateBreaker?: EstateBreakerPart | null;
+}
+
+/** A rule of the document: policy, and brakes beside it. */
+export interface DocumentRule extends PolicyRule {
+  readonly brakes: RuleBrakesPart;
+}
+
+/** A valid policy document. `{}` is one: no rules, all brakes at their defaults. */
+export interface PolicyDocument {
+  readonly rules: readonly DocumentRule[];
+  readonly brakes: DocumentBrakesPart;
+}
+
+/** The document, or everything that is wrong with it: `PLACE: VALUE is not allowed; allowed: …`. */
+export type PolicyDocumentResult =
+  | { readonly ok: true; readonly document: PolicyDocument }
+  | { readonly ok: false; readonly problems: readonly string[] };
+
+type Written = z.infer<typeof PolicyDocumentSchema>;
+type WrittenRule = NonNullable<Written['rules']>[number];
+
+/** Reads a policy document. Never throws, whatever the text is. */
+export function parsePolicyDocument(text: string): PolicyDocumentResult {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch (error) {
+    const cause = error instanceof Error ? shown(error.message) : 'unreadable';
+    return { ok: false, problems: [`policy document: not valid JSON (${cause}); allowed: one JSON object`] };
+  }
+  const read = PolicyDocumentSchema.safeParse(json);
+  if (!read.success) return { ok: false, problems: read.error.issues.flatMap((issue) => problemsOf(issue, json)) };
+  const { rules = [], brakes = {} } = read.data;
+  const problems = rules.flatMap((rule, index) => contradictions(rule, index));
+  if (problems.length > 0) return { ok: false, problems };
+  return { ok: true, document: { rules: rules.map(ruleOf), brakes: documentBrakesOf(brakes) } };
+}
+
+/** Brakes belong to an ECS service; a rule for single checks cannot set them. */
+function contradictions(rule: WrittenRule, index: number): string[] {
+  if (rule.brakes === undefined || rule.match.check === undefined) return [];
+  return [notAllowed(`rules[${index}].brakes`, rule.brakes, 'only in a rule whose `match` has no `check`')];
+}
+
+function ruleOf(rule: WrittenRule): DocumentRule {
+  const { interval, grace, ...limits } = rule.checkRestart ?? {};
+  const { match, checkRestart: _, brakes, ...rest } = rule;
+  const set: PolicyPart = {
+    ...limits,
+    ...rest,
+    ...(interval === undefined ? {} : { intervalMs: interval }),
+    ...(grace === undefined ? {} : { graceMs: grace }),
+  };
+  return { match, set, brakes: ruleBrakesOf(brakes) };
+}
+
+function ruleBrakesOf(brakes: NonNullable<WrittenRule['brakes']> = {}): RuleBrakesPart {
+  const { restart, ...others } = brakes;
+  if (restart === undefined) return others;
+  if (restart === null) return { ...others, restart: null };
+  const { interval, delay, ...rest } = restart;
+  return {
+    ...others,
+    restart: {
+      ...rest,
+      ...(interval === undefined ? {} : { intervalMs: interval }),
+      ...(delay === undefined ? {} : { delayMs: delay }),
+    },
+  };
+}
+
+function documentBrakesOf(brakes: NonNullable<Written['brakes']>): DocumentBrakesPart {
+  const { serviceBreaker, ...others } = brakes;
+  if (serviceBreaker === undefined) return others;
+  if (serviceBreaker === null) return { ...others, serviceBreaker: null };
+  const { retry, ...rest } = serviceBreaker;
+  return { ...others, serviceBreaker: { ...rest, ...(retry === undefined ? {} : { retryMs: retry }) } };
+}
+
+function problemsOf(issue: z.core.$ZodIssue, json: unknown): string[] {
+  if (issue.code !== 'unrecognized_keys') {
+    const value = valueAt(json, issue.path);
+    const place = placeOf(issue.path);
+    return [
+      value === undefined ? `${place}: missing; allowed: ${issue.message}` : notAllowed(place, value, issue.message),
+    ];
+  }
+  return issue.keys.map((key) => `${placeOf([...issue.path, key])}: unknown key; allowed: ${issue.message}`);
+}
+
+/** `["rules", 0, "match"]` → `rules[0].match`. */
+function placeOf(path: readonly PropertyKey[]): string {
+  if (path.length === 0) return 'policy document';
+  return path
+    .map((key, index) => {
+      if (typeof key === 'number') return `[${key}]`;
+      const name = /^[$\w-]{1,64}$/.test(String(key)) ? String(key) : shown(String(key));
+      return index === 0 ? name : `.${name}`;
+    })
+    .join('');
+}
+
+function valueAt(json: unknown, path: readonly PropertyKey[]): unknown {
+  let value = json;
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
+    value = Reflect.get(value, key);
+  }
+  return value;
+}
