@@ -1,0 +1,77 @@
+/**
+ * Where an item lies. One table, `pk` and `sk`:
+ *
+ *   pk       sk                                                    item
+ *   state    heartbeat | policy | check#CHECK | service#SERVICE    all that one load must return, and nothing else
+ *   lease    NAME                                                  lease with its fencing number
+ *   slot     CLUSTER                                               instants of the restarts of the last minute
+ *   history  13 digits of epoch milliseconds # random              a line of history, with a ttl
+ *
+ * Names in keys come from Consul and ECS, so they may be anything. Parts of a check's key are percent-encoded, and a
+ * sort key has at most 1024 bytes: where a name makes it longer than 900, the name is replaced by `sha256:` and the
+ * 64 hexadecimal digits of its SHA-256. Nothing is lost: every item holds its parts as attributes, and keys are never
+ * taken apart, only built.
+ */
+import { createHash } from 'node:crypto';
+import { type CheckRef, checkKey } from '../ports.ts';
+
+/** Primary key of an item. */
+export interface ItemKey {
+  readonly pk: string;
+  readonly sk: string;
+}
+
+/** The partition that `load` reads. */
+export const STATE_PARTITION = 'state';
+/** Sort keys of the two single items there. */
+export const HEARTBEAT_SORT_KEY = 'heartbeat';
+export const POLICY_SORT_KEY = 'policy';
+/** What the sort keys of the others begin with. */
+export const CHECK_PREFIX = 'check#';
+export const SERVICE_PREFIX = 'service#';
+
+const LONGEST_NAME_BYTES = 900;
+const HASHED = 'sha256:';
+
+/** Key of a watched check. */
+export function watchedCheckKey(check: Pick<CheckRef, 'partition' | 'namespace' | 'node' | 'checkId'>): ItemKey {
+  // Half a surrogate pair can be neither percent-encoded nor stored.
+  const name = checkKey({
+    partition: check.partition.toWellFormed(),
+    namespace: check.namespace.toWellFormed(),
+    node: check.node.toWellFormed(),
+    checkId: check.checkId.toWellFormed(),
+  });
+  return { pk: STATE_PARTITION, sk: CHECK_PREFIX + bounded(name) };
+}
+
+/** Key of an ECS service's item; `service` is `ServiceState.key`. */
+export function serviceKey(service: string): ItemKey {
+  return { pk: STATE_PARTITION, sk: SERVICE_PREFIX + bounded(service) };
+}
+
+/** Key of the heartbeat. */
+export const HEARTBEAT_KEY: ItemKey = { pk: STATE_PARTITION, sk: HEARTBEAT_SORT_KEY };
+/** Key of the last good policy. */
+export const POLICY_KEY: ItemKey = { pk: STATE_PARTITION, sk: POLICY_SORT_KEY };
+
+/** Key of a lease. */
+export function leaseKey(name: string): ItemKey {
+  return { pk: 'lease', sk: bounded(name) };
+}
+
+/** Key of a cluster's restarts of the last minute. */
+export function slotKey(cluster: string): ItemKey {
+  return { pk: 'slot', sk: bounded(cluster) };
+}
+
+/** Key of a line of history: sorts by time; `unique` keeps two of the same millisecond apart. */
+export function historyKey(atMs: number, unique: string): ItemKey {
+  return { pk: 'history', sk: `${String(Math.trunc(atMs)).padStart(13, '0')}#${unique}` };
+}
+
+function bounded(text: string): string {
+  const name = text.toWellFormed();
+  const fits = Buffer.byteLength(name) <= LONGEST_NAME_BYTES && name !== '' && !name.startsWith(HASHED);
+  return fits ? name : HASHED + createHash('sha256').update(name).digest('hex');
+}

@@ -1,0 +1,160 @@
+/**
+ * `StatePort` on DynamoDB. Costs: `load` one Query (more pages only beyond 1 MB), a save or delete one write, a slot a read
+ * and a write, a lease one write each to acquire, renew and release. After a failed condition one strong read more.
+ */
+import { randomUUID } from 'node:crypto';
+import type * as z from 'zod/mini';
+import type {
+  Heartbeat,
+  HistoryEntry,
+  Lease,
+  ServiceState,
+  StatePort,
+  StoredPolicy,
+  StoredState,
+  WatchedCheck,
+} from '../ports.ts';
+import {
+  decode,
+  field,
+  heartbeatData,
+  historyData,
+  policyData,
+  SCHEMA,
+  serviceData,
+  ttlSeconds,
+  watchedCheckData,
+} from './codec.ts';
+import { stateFailure } from './failure.ts';
+import {
+  CHECK_PREFIX,
+  HEARTBEAT_KEY,
+  HEARTBEAT_SORT_KEY,
+  historyKey,
+  type ItemKey,
+  POLICY_KEY,
+  POLICY_SORT_KEY,
+  SERVICE_PREFIX,
+  STATE_PARTITION,
+  serviceKey,
+  watchedCheckKey,
+} from './keys.ts';
+import { acquireLease, releaseLease, renewLease } from './leases.ts';
+import { takeRestartSlot } from './slots.ts';
+import { Table, type TableOptions } from './table.ts';
+
+const HISTORY_KEPT_MS = 90 * 24 * 3_600_000;
+
+/** The state of one deployment. Every method throws `ReadFailure` (system `state`) and nothing else. */
+export function createDynamoState(options: TableOptions): StatePort {
+  const table = new Table(options);
+  return {
+    load: async () => sorted(await table.partition(STATE_PARTITION)),
+    saveCheck: ({ version, ...data }: WatchedCheck) =>
+      table.putVersion(watchedCheckKey(data), version, { data, shape: watchedCheckData }),
+    deleteCheck: (check: WatchedCheck) => table.deleteVersion(watchedCheckKey(check), check.version),
+    readService: (key: string) => readService(table, key),
+    saveService: ({ version, ...data }: ServiceState) =>
+      table.putVersion(serviceKey(data.key), version, { data, shape: serviceData }),
+    takeRestartSlot: (cluster, nowMs, perMinute) => takeRestartSlot(table, cluster, nowMs, perMinute),
+    saveHeartbeat: (heartbeat: Heartbeat) => saveHeartbeat(table, heartbeat),
+    savePolicy: (policy: StoredPolicy) => savePolicy(table, policy),
+    acquireLease: (name, holder, nowMs, untilMs) => acquireLease(table, name, holder, nowMs, untilMs),
+    renewLease: (lease: Lease, untilMs: number) => renewLease(table, lease, untilMs),
+    releaseLease: (lease: Lease) => releaseLease(table, lease),
+    appendHistory: (entry: HistoryEntry) => appendHistory(table, entry),
+  };
+}
+
+async function readService(table: Table, key: string): Promise<ServiceState> {
+  const item = await table.get(serviceKey(key));
+  if (item === undefined) return { key, version: 0, claims: [], refused: [] };
+  const read = readAs(item, serviceData, (data) => serviceKey(data.key));
+  if ('problem' in read) throw stateFailure('malformed', `service ${key} is left alone: ${read.problem}`);
+  return { ...read.data, version: read.version };
+}
+
+/**
+ * One write, no version: the later heartbeat wins, and an earlier one that comes late is dropped. One that cannot be
+ * understood is left alone and reported.
+ */
+async function saveHeartbeat(table: Table, heartbeat: Heartbeat): Promise<void> {
+  const stored = { data: heartbeat, shape: heartbeatData };
+  const result = await table.put(HEARTBEAT_KEY, 1, stored, {
+    expression: 'attribute_not_exists(pk) OR (#schema = :schema AND #data.atMs <= :atMs)',
+    names: { '#schema': 'schema', '#data': 'data' },
+    values: { ':schema': SCHEMA, ':atMs': heartbeat.atMs },
+  });
+  if (result === 'conflict') await refuseUnlessUnderstood(table, HEARTBEAT_KEY, heartbeatData);
+}
+
+async function savePolicy(table: Table, policy: StoredPolicy): Promise<void> {
+  const result = await table.put(
+    POLICY_KEY,
+    1,
+    { data: policy, shape: policyData },
+    {
+      expression: 'attribute_not_exists(pk) OR #schema = :schema',
+      names: { '#schema': 'schema' },
+      values: { ':schema': SCHEMA },
+    },
+  );
+  if (result === 'conflict') await refuseUnlessUnderstood(table, POLICY_KEY, policyData);
+}
+
+async function refuseUnlessUnderstood(table: Table, key: ItemKey, shape: z.ZodMiniType): Promise<void> {
+  const read = decode(await table.get(key), shape);
+  if ('problem' in read) throw stateFailure('malformed', `item ${key.sk} is left alone: ${read.problem}`);
+}
+
+async function appendHistory(table: Table, entry: HistoryEntry): Promise<void> {
+  const ttl = ttlSeconds(entry.atMs + HISTORY_KEPT_MS);
+  const stored = { data: entry, shape: historyData, ttl };
+  await table.put(historyKey(entry.atMs, randomUUID()), 1, stored, { expression: 'attribute_not_exists(pk)' });
+}
+
+/** Sorts the partition's items by kind. What is not understood says so and holds nothing else up. */
+function sorted(items: readonly Record<string, unknown>[]): StoredState {
+  const checks: WatchedCheck[] = [];
+  const services: ServiceState[] = [];
+  const unreadable: { key: string; problem: string }[] = [];
+  let heartbeat: Heartbeat | undefined;
+  let policy: StoredPolicy | undefined;
+  for (const item of items) {
+    const key = String(field(item, 'sk'));
+    const setAside = (read: { readonly problem: string }) => unreadable.push({ key, problem: read.problem });
+    if (key.startsWith(CHECK_PREFIX)) {
+      const read = readAs(item, watchedCheckData, watchedCheckKey);
+      if ('problem' in read) setAside(read);
+      else checks.push({ ...read.data, version: read.version });
+    } else if (key.startsWith(SERVICE_PREFIX)) {
+      const read = readAs(item, serviceData, (data) => serviceKey(data.key));
+      if ('problem' in read) setAside(read);
+      else services.push({ ...read.data, version: read.version });
+    } else if (key === HEARTBEAT_SORT_KEY) {
+      const read = decode(item, heartbeatData);
+      if ('problem' in read) setAside(read);
+      else heartbeat = read.data;
+    } else if (key === POLICY_SORT_KEY) {
+      const read = decode(item, policyData);
+      if ('problem' in read) setAside(read);
+      else policy = read.data;
+    } else {
+      setAside({ problem: 'not a kind of item that is known here' });
+    }
+  }
+  return {
+    checks,
+    services,
+    unreadable,
+    ...(heartbeat === undefined ? {} : { heartbeat }),
+    ...(policy === undefined ? {} : { policy }),
+  };
+}
+
+/** Understood only where the content belongs to the key: one that names another check would act upon that one. */
+function readAs<T>(item: unknown, shape: z.ZodMiniType<T>, keyOf: (data: T) => ItemKey) {
+  const read = decode(item, shape);
+  if ('problem' in read || keyOf(read.data).sk === field(item, 'sk')) return read;
+  return { problem: 'its key and its content name different things' };
+}
