@@ -1,0 +1,52 @@
+/** `ConsulPort` over Consul's HTTP API, read only. */
+import { type ConsulPort, type InstanceDetails, ReadFailure } from '../ports.ts';
+import { describeInstances, lookUpChecks } from './by-service.ts';
+import { createConsulClient } from './client.ts';
+import { decodeInstances, decodeKey, decodeServices } from './decode.ts';
+import { type ConsulOptions, REQUEST_TIMEOUT_MS } from './options.ts';
+import { keyPath, pathSegment } from './path.ts';
+import { watchUnhealthy } from './unhealthy-watch.ts';
+
+export type { ConsulOptions, ConsulTls, Log, TokenSource } from './options.ts';
+
+/** The port, with what only this adapter offers. */
+export interface ConsulAdapter extends ConsulPort {
+  /** All instances of a service; empty where there is none. Throws `ReadFailure`. */
+  listInstances(serviceName: string): Promise<readonly InstanceDetails[]>;
+  /** Ends everything in flight and all connections. */
+  close(): Promise<void>;
+}
+
+/** Nothing is sent before the first read. Throws an `Error` that contains no value when an address is not usable. */
+export function createConsulPort(options: ConsulOptions): ConsulAdapter {
+  const client = createConsulClient(options);
+  const marginMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  return {
+    watchUnhealthy: ({ warnings }) => watchUnhealthy({ client, clock: options.clock, warnings, marginMs }),
+    lookUpChecks: (checks) => lookUpChecks(client, checks),
+    describeInstances: (instances) => describeInstances(client, instances),
+
+    async readKey(key) {
+      const path = `/v1/kv/${keyPath(key) ?? unsendable('KV key')}`;
+      const reply = await client.get({ path, absentOn404: true });
+      return reply === undefined ? undefined : decodeKey(reply.body, `GET ${path}`);
+    },
+
+    async listServices() {
+      const reply = await client.get({ path: '/v1/catalog/services' });
+      return decodeServices(reply?.body, 'GET /v1/catalog/services');
+    },
+
+    async listInstances(serviceName) {
+      const path = `/v1/catalog/service/${pathSegment(serviceName) ?? unsendable('service name')}`;
+      const reply = await client.get({ path });
+      return decodeInstances(reply?.body, `GET ${path}`);
+    },
+
+    close: () => client.close(),
+  };
+}
+
+function unsendable(what: string): never {
+  throw new ReadFailure('consul', 'malformed', `The ${what} cannot be sent: a part of it is empty, "." or ".."`);
+}
