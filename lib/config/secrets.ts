@@ -6,6 +6,7 @@
 import { readFile } from 'node:fs/promises';
 import { SecretsProvider } from '@aws-lambda-powertools/parameters/secrets';
 import { SSMProvider } from '@aws-lambda-powertools/parameters/ssm';
+import { ReadFailure } from '../ports.ts';
 import type { SecretSource } from './secret-source.ts';
 import { describeSource } from './secret-source.ts';
 import type { ConsulSettings } from './settings.ts';
@@ -17,12 +18,13 @@ const CLIENT = {
   requestHandler: { connectionTimeout: 1000, requestTimeout: 3000, throwOnRequestTimeout: true },
 };
 
-/** A secret could not be read, or is not of its form. Safe to log. */
-export class SecretUnavailable extends Error {
-  readonly code = 'secret-unavailable';
-
+/**
+ * A secret could not be read, or is not of its form. Without its credentials nothing can be read from Consul, so this is
+ * a failed read of Consul, and its message is what the operator sees. Safe to log.
+ */
+export class SecretUnavailable extends ReadFailure {
   constructor(source: SecretSource, why: string) {
-    super(`cannot read ${describeSource(source)}: ${why}`);
+    super('consul', 'forbidden', `cannot read ${describeSource(source)}: ${why}`);
     this.name = 'SecretUnavailable';
   }
 }
@@ -111,10 +113,12 @@ export interface ConsulTls {
 
 /** Credentials for Consul. Every method throws `SecretUnavailable`. */
 export interface ConsulCredentials {
-  /** `undefined` where no token is configured. */
-  token(): Promise<string | undefined>;
-  /** The token past the cache, after a 403. */
-  refetchToken(): Promise<string | undefined>;
+  readonly token: {
+    /** `undefined` where no token is configured. */
+    current(): Promise<string | undefined>;
+    /** The same past the cache, after a 403. */
+    refetch(): Promise<string | undefined>;
+  };
   tls(): Promise<ConsulTls>;
 }
 
@@ -122,8 +126,10 @@ export interface ConsulCredentials {
 export function consulCredentials(settings: ConsulSettings, reader: SecretReader): ConsulCredentials {
   const { token, tls } = settings;
   return {
-    token: async () => token && checkedToken(token, await reader.read(token)),
-    refetchToken: async () => token && checkedToken(token, await reader.refetch(token)),
+    token: {
+      current: async () => token && checkedToken(token, await reader.read(token)),
+      refetch: async () => token && checkedToken(token, await reader.refetch(token)),
+    },
     tls: async () => ({
       verify: tls.verify,
       ...(tls.serverName === undefined ? {} : { serverName: tls.serverName }),

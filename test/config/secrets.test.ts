@@ -78,8 +78,8 @@ describe('credentials for Consul', () => {
   it('are none where none are configured', async () => {
     const { stores, asked } = recordingStores(() => 'x');
     const credentials = consulCredentials({ addresses: [], tls: { verify: true } }, createSecretReader(stores));
-    expect(await credentials.token()).toBeUndefined();
-    expect(await credentials.refetchToken()).toBeUndefined();
+    expect(await credentials.token.current()).toBeUndefined();
+    expect(await credentials.token.refetch()).toBeUndefined();
     expect(await credentials.tls()).toEqual({ verify: true });
     expect(asked).toEqual([]);
   });
@@ -94,7 +94,7 @@ describe('credentials for Consul', () => {
       },
       createSecretReader(stores),
     );
-    expect(await credentials.token()).toBe('value');
+    expect(await credentials.token.current()).toBe('value');
     expect(await credentials.tls()).toEqual({
       verify: false,
       serverName: 's',
@@ -110,7 +110,7 @@ describe('credentials for Consul', () => {
       { addresses: [], token: PARAMETER, tls: { verify: true } },
       createSecretReader(stores),
     );
-    const error: unknown = await credentials.token().catch((caught: unknown) => caught);
+    const error: unknown = await credentials.token.current().catch((caught: unknown) => caught);
     expect(String(error)).toContain('not a token');
     expect(String(error)).not.toContain('SECRET');
   });
