@@ -1,0 +1,125 @@
+/**
+ * What ECS says of tasks and services that we name.
+ *
+ * One bad entry never blinds the rest: references that ECS would refuse together with all others of their request (not
+ * shaped like a task of this cluster) are not asked, and like those that an answer leaves out, or gives another reason
+ * than MISSING for, they are neither in `tasks` nor in `missing`: nothing is known of them.
+ */
+import {
+  DescribeServicesCommand,
+  DescribeTasksCommand,
+  GetTaskProtectionCommand,
+  type ProtectedTask,
+} from '@aws-sdk/client-ecs';
+import type { EcsService, EcsTask, TaskProtection } from '../check-restart/ecs-facts.ts';
+import { clusterName, isTaskId, parseTaskArn } from '../check-restart/task-arn.ts';
+import { type DescribedTasks, ReadFailure } from '../ports.ts';
+import { abort, type Calls, idOf, notAnswered, reading } from './calls.ts';
+import { decodeService, decodeTask } from './decode.ts';
+
+/** Limits of the API. */
+const MAX_TASKS = 100;
+const MAX_SERVICES = 10;
+/** Requests at the same time: enough for thousands of tasks within seconds, below the API's rate. */
+const PARALLEL = 4;
+
+/** DescribeTasks, in hundreds. */
+export async function describeTasks(
+  calls: Calls,
+  cluster: string,
+  references: readonly string[],
+): Promise<DescribedTasks> {
+  const asked = askable(cluster, references);
+  const tasks = new Map<string, EcsTask>();
+  const missing = new Set<string>();
+  await inChunks([...asked.keys()], MAX_TASKS, async (ids) => {
+    const request = { cluster, tasks: ids.map((id) => asked.get(id)?.[0] ?? id) };
+    const answer = await reading('DescribeTasks', calls.client.send(new DescribeTasksCommand(request), abort(calls)));
+    for (const entry of answer.tasks ?? []) {
+      const task = decodeTask(entry);
+      for (const reference of task ? (asked.get(idOf(task.arn)) ?? []) : []) if (task) tasks.set(reference, task);
+    }
+    for (const failure of answer.failures ?? []) {
+      if (failure.reason !== 'MISSING') continue;
+      for (const reference of asked.get(idOf(failure.arn ?? '')) ?? []) missing.add(reference);
+    }
+  });
+  for (const reference of tasks.keys()) missing.delete(reference);
+  return { tasks, missing };
+}
+
+/** DescribeServices, in tens. */
+export async function describeServices(
+  calls: Calls,
+  cluster: string,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, EcsService>> {
+  const services = new Map<string, EcsService>();
+  const asked = new Map([...new Set(names)].map((name) => [idOf(name), name]));
+  await inChunks([...asked.values()], MAX_SERVICES, async (chunk) => {
+    const request = new DescribeServicesCommand({ cluster, services: [...chunk] });
+    const answer = await reading('DescribeServices', calls.client.send(request, abort(calls)));
+    const other = (answer.failures ?? []).find(({ reason }) => reason !== 'MISSING');
+    // A service that is absent from the map counts as missing, so anything else must not end up so.
+    if (other) throw notAnswered(`DescribeServices: ${other.arn ?? 'a service'}: ${other.reason ?? 'no reason'}`);
+    for (const entry of answer.services ?? []) {
+      const service = decodeService(entry);
+      if (!service) throw new ReadFailure('ecs', 'malformed', 'DescribeServices: a service without name or counts');
+      services.set(asked.get(service.name) ?? service.name, service);
+    }
+  });
+  return services;
+}
+
+/** GetTaskProtection, in hundreds. Tasks of a call that failed are `unknown`. */
+export async function taskProtection(
+  calls: Calls,
+  cluster: string,
+  references: readonly string[],
+): Promise<ReadonlyMap<string, TaskProtection>> {
+  const asked = askable(cluster, references);
+  const known = new Map<string, TaskProtection>(references.map((reference) => [reference, 'unknown']));
+  const learn = (arn: string | undefined, protection: TaskProtection) => {
+    for (const reference of asked.get(idOf(arn ?? '')) ?? []) known.set(reference, protection);
+  };
+  await inChunks([...asked.keys()], MAX_TASKS, async (ids) => {
+    const request = { cluster, tasks: ids.map((id) => asked.get(id)?.[0] ?? id) };
+    const answer = await calls.client.send(new GetTaskProtectionCommand(request), abort(calls)).catch(() => undefined);
+    for (const failure of answer?.failures ?? []) if (failure.reason === 'MISSING') learn(failure.arn, 'missing');
+    for (const task of answer?.protectedTasks ?? []) learn(task.taskArn, protectionOf(task, calls.clock.nowMs()));
+  });
+  return known;
+}
+
+/** Task IDs with all references that mean them; those that are not tasks of the cluster are left out. */
+function askable(cluster: string, references: readonly string[]): Map<string, readonly string[]> {
+  const name = clusterName(cluster);
+  const asked = new Map<string, readonly string[]>();
+  for (const reference of references) {
+    const arn = parseTaskArn(reference);
+    const isOfCluster = arn ? arn.cluster === undefined || arn.cluster === name : isTaskId(reference);
+    if (!isOfCluster) continue;
+    const others = asked.get(idOf(reference)) ?? [];
+    if (!others.includes(reference)) asked.set(idOf(reference), [...others, reference]);
+  }
+  return asked;
+}
+
+function protectionOf(task: ProtectedTask, nowMs: number): TaskProtection {
+  if (task.protectionEnabled === undefined) return 'unknown';
+  const endsAtMs = task.expirationDate?.getTime() ?? Number.POSITIVE_INFINITY;
+  return task.protectionEnabled && !(endsAtMs <= nowMs) ? 'protected' : 'unprotected';
+}
+
+async function inChunks<Item>(
+  items: readonly Item[],
+  size: number,
+  ask: (chunk: readonly Item[]) => Promise<void>,
+): Promise<void> {
+  const chunks = Array.from({ length: Math.ceil(items.length / size) }, (_, n) =>
+    items.slice(n * size, (n + 1) * size),
+  );
+  for (let first = 0; first < chunks.length; first += PARALLEL) {
+    await Promise.all(chunks.slice(first, first + PARALLEL).map(ask));
+  }
+}
