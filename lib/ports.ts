@@ -201,8 +201,9 @@ export interface Claim {
   readonly triedAtMs: number;
   /** `open`: no answer yet; `accepted`: ECS took it, not confirmed yet. */
   readonly outcome: 'open' | 'accepted';
-  /** Of a forced deployment. */
+  /** Of a forced deployment: the one that it made, and the PRIMARY one before it. */
   readonly deploymentId?: string;
+  readonly primaryBefore?: string;
 }
 
 /** A call that ECS refused: the task's next try, with backoff. */
@@ -221,6 +222,8 @@ export interface ServiceState {
   readonly claims: readonly Claim[];
   readonly refused: readonly RefusedTry[];
   readonly lastRestartMs?: number;
+  /** PRIMARY deployment at the time our forced one failed or vanished; none is forced again while it is still that one. */
+  readonly failedDeployment?: string;
 }
 
 /** The last good pass, and what was last reported of each bad check, so that a line is logged once a change. */
@@ -312,7 +315,7 @@ export interface EventPort {
 /** Levels of a log line. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** A line with a stable code of the catalogue in `lib/telemetry/events.ts`, and counters. */
+/** A line with a stable code of the catalogue in `lib/event-codes.ts`, and counters. */
 export interface TelemetryPort {
   log(level: LogLevel, code: string, fields: Readonly<Record<string, unknown>>): void;
   count(metric: string, value: number): void;

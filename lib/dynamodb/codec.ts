@@ -65,6 +65,7 @@ const claim = z.looseObject({
   triedAtMs: ms,
   outcome: z.enum(['open', 'accepted']),
   deploymentId: z.exactOptional(text),
+  primaryBefore: z.exactOptional(text),
 } satisfies Shape<Claim>);
 
 const refusedTry = z.looseObject({ taskArn: text, tries: count, nextTryMs: ms } satisfies Shape<RefusedTry>);
@@ -75,6 +76,7 @@ export const serviceData = z.looseObject({
   claims: z.array(claim),
   refused: z.array(refusedTry),
   lastRestartMs: optionalMs,
+  failedDeployment: z.exactOptional(text),
 } satisfies Shape<Omit<ServiceState, 'version'>>);
 
 /** The heartbeat. */

@@ -48,8 +48,10 @@ export function service(changes: Partial<ServiceState> = {}): ServiceState {
         triedAtMs: NOW_MS - 1000,
         outcome: 'accepted',
         deploymentId: 'ecs-svc/2222222222222222222',
+        primaryBefore: 'ecs-svc/1111111111111111111',
       },
     ],
+    failedDeployment: 'ecs-svc/3333333333333333333',
     refused: [{ taskArn: TASK_ARN, tries: 2, nextTryMs: NOW_MS + 20_000 }],
     ...changes,
   };

@@ -1,0 +1,97 @@
+/**
+ * What we tell operators: codes of log lines and names of metrics. Log queries and alarms filter on them, so a code is
+ * never renamed or given a second meaning. `alarm: true` = `infra/alarms.yml` filters on it and `infra/RUNBOOK.md` has
+ * its entry; a test holds the three equal. Reason words (why a bad check was not restarted) are in
+ * `check-restart/reason.ts`; they are fields of these lines.
+ */
+import type { LogLevel } from './ports.ts';
+
+/** What is known of a code. */
+export interface EventCodeEntry {
+  /** How it is logged. */
+  readonly level: LogLevel;
+  /** One line; it is the log line's message. */
+  readonly meaning: string;
+  /** Whether an alarm filters on it. */
+  readonly alarm: boolean;
+}
+
+/** The catalogue. */
+export const EVENT_CODES = {
+  'pass-done': { level: 'info', alarm: false, meaning: 'A pass came to its end' },
+  'pass-failed': { level: 'error', alarm: true, meaning: 'A pass failed; logged once an outage, then counted' },
+  'pass-recovered': { level: 'info', alarm: false, meaning: 'The first good pass after failed ones' },
+  'window-done': { level: 'info', alarm: false, meaning: 'A window came to its end' },
+  'verdict-changed': { level: 'info', alarm: false, meaning: 'What is decided about a bad check changed; see reason' },
+  'absent-check': { level: 'warn', alarm: false, meaning: 'A watched check is missing from good answers' },
+  'node-check': { level: 'warn', alarm: false, meaning: 'A node check is bad; it says nothing about tasks' },
+  'leftover-registration': { level: 'warn', alarm: false, meaning: 'A registration whose task ECS says is gone' },
+  'registration-problem': { level: 'warn', alarm: false, meaning: 'A registration in Consul is not understood' },
+  'dry-run': { level: 'info', alarm: false, meaning: 'A restart was due and would have been issued' },
+
+  'restart-withheld': { level: 'warn', alarm: false, meaning: 'A restart is due and held back; see reason' },
+  'restart-issued': { level: 'info', alarm: false, meaning: 'A restart was claimed and ECS is asked for it' },
+  'restart-accepted': { level: 'info', alarm: false, meaning: 'ECS took a restart' },
+  'restart-confirmed': { level: 'info', alarm: false, meaning: 'ECS says that the task has stopped' },
+  'restart-refused': { level: 'error', alarm: true, meaning: 'ECS refused a restart; tried again with backoff' },
+  'restart-unanswered': { level: 'warn', alarm: false, meaning: 'ECS gave no answer to a restart; it is repeated' },
+  'restart-unconfirmed': {
+    level: 'error',
+    alarm: true,
+    meaning: 'A task has not stopped 10 min after it was asked to',
+  },
+  'restart-repeated': { level: 'warn', alarm: false, meaning: 'A restart that was never answered is issued again' },
+  'deployment-failed': {
+    level: 'error',
+    alarm: true,
+    meaning: 'A forced deployment failed or vanished; no further one until somebody else has deployed',
+  },
+  'deployment-forced': { level: 'info', alarm: false, meaning: 'ECS began a forced deployment' },
+
+  'lease-held': { level: 'info', alarm: false, meaning: 'Another window is open; this one does nothing' },
+  'lease-lost': { level: 'warn', alarm: false, meaning: 'The lease was lost to another window; this one ends' },
+  'state-conflict': {
+    level: 'info',
+    alarm: false,
+    meaning: 'Another writer was first; decided again in the next pass',
+  },
+  'state-failed': { level: 'error', alarm: true, meaning: 'The table could not be read or written' },
+  'unreadable-item': { level: 'error', alarm: true, meaning: 'An item of the table is not understood and set aside' },
+
+  'policy-changed': { level: 'info', alarm: false, meaning: 'A new policy document is in force' },
+  'policy-refused': { level: 'error', alarm: true, meaning: 'The policy document is invalid; the last good one stays' },
+  'policy-missing': { level: 'error', alarm: true, meaning: 'The policy document is gone; the last good one stays' },
+  'settings-invalid': { level: 'error', alarm: true, meaning: 'The settings are invalid; nothing runs' },
+
+  'consul-degraded': { level: 'error', alarm: true, meaning: 'Consul gave no answer, or a doubtful one; see problem' },
+  'consul-failover': { level: 'warn', alarm: false, meaning: 'One Consul address failed and another was asked' },
+  'ecs-failed': { level: 'error', alarm: true, meaning: 'ECS could not be asked' },
+  'events-not-published': { level: 'error', alarm: true, meaning: 'Events did not reach EventBridge' },
+} as const satisfies Readonly<Record<string, EventCodeEntry>>;
+
+/** A code of the catalogue. */
+export type EventCode = keyof typeof EVENT_CODES;
+
+/** Metrics of the namespace `EcsCheckRestart`; all are counts, with the dimension `service` (the function). */
+export const METRICS = {
+  Invocations: 'Invocations that came to their end; there is one in every set of metrics',
+  Passes: 'Passes that came to their end; missing = the heartbeat is missing',
+  PassesFailed: 'Passes that failed or were degraded',
+  ChecksBad: 'Bad checks seen, a pass',
+  ChecksWatched: 'Checks with a streak, a pass',
+  ChecksAbsent: 'Watched checks that good answers lack',
+  RestartsIssued: 'StopTask and UpdateService calls',
+  RestartsAccepted: 'Of those, accepted by ECS',
+  RestartsRefused: 'Of those, refused by ECS',
+  RestartsWithheld: 'Due restarts that a brake, a mode or ECS held back',
+  StateConflicts: 'Writes that another writer was ahead of',
+  UnreadableItems: 'Items set aside, a load',
+  EventsNotPublished: 'Events that did not reach EventBridge',
+} as const satisfies Readonly<Record<string, string>>;
+
+/** A metric of the catalogue. */
+export type Metric = keyof typeof METRICS;
+
+/** Namespace of the metrics, and source of the EventBridge events. */
+export const METRICS_NAMESPACE = 'EcsCheckRestart';
+export const EVENT_SOURCE = 'ecs-check-restart';
