@@ -67,7 +67,7 @@ export interface EvaluationContext {
 /** What follows for one check. `untilMs` is when it may change by itself. */
 export type Verdict =
   | { readonly kind: 'good' }
-  | { readonly kind: 'absent'; readonly sinceMs: number; readonly graceOver: boolean }
+  | { readonly kind: 'absent'; readonly sinceMs: number }
   | {
       readonly kind: 'waiting';
       readonly reason: Extract<
@@ -170,12 +170,11 @@ function settled(draft: Draft): CheckState {
 }
 
 function absent(state: CheckState | undefined, context: EvaluationContext): Evaluation {
-  const { nowMs, policy } = context;
-  if (state === undefined) return { state, verdict: { kind: 'absent', sinceMs: nowMs, graceOver: false } };
+  const { nowMs } = context;
+  if (state === undefined) return { state, verdict: { kind: 'absent', sinceMs: nowMs } };
   const sinceMs = state.absentSinceMs ?? nowMs;
   const next = withMaintenance({ ...state, absentSinceMs: sinceMs }, context, false);
-  const graceOver = state.startedAtMs !== undefined && nowMs >= state.startedAtMs + policy.graceMs;
-  return { state: settled(next), verdict: { kind: 'absent', sinceMs, graceOver } };
+  return { state: settled(next), verdict: { kind: 'absent', sinceMs } };
 }
 
 function unrun(state: CheckState | undefined, context: EvaluationContext): Evaluation {

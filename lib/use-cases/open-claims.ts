@@ -1,0 +1,202 @@
+/**
+ * Claims that are not confirmed yet are work for every pass, whatever the checks say and whether or not Consul answers.
+ *
+ *   open, younger than 30 s    somebody may still be waiting for the answer: leave it
+ *   open, older                ask ECS whether the call took effect; if not, make it again
+ *   accepted                   compare with ECS every 10 s until the task has stopped or the deployment is complete
+ *
+ * So a function killed at any point neither stops twice, nor forgets, nor blocks.
+ */
+import type { EcsService, EcsTask } from '../check-restart/ecs-facts.ts';
+import { type Claim, ReadFailure, type ServiceState } from '../ports.ts';
+import { act, record, shortTask, updateService } from './restart.ts';
+import { say } from './say.ts';
+import type { WatchMemory } from './watch-memory.ts';
+import type { WatchDeps } from './watch-types.ts';
+
+/** An unanswered call is made again after this time. */
+export const REPEAT_AFTER_MS = 30_000;
+/** An accepted claim is compared with ECS this often. */
+export const CONFIRM_EVERY_MS = 10_000;
+const STOP_ALARM_MS = 10 * 60_000;
+const DEPLOYMENT_ALARM_MS = 60 * 60_000;
+
+/** What following the claims came to. */
+export interface ClaimsReport {
+  readonly failures: readonly ReadFailure[];
+  readonly nextDeadlineMs?: number;
+}
+
+/** How ECS sees a claim. */
+type Effect =
+  /** The stop or the deployment is done. */
+  | { readonly kind: 'done' }
+  /** Under way: the call took effect. */
+  | { readonly kind: 'underway'; readonly deploymentId?: string }
+  /** As if the call had never been made. */
+  | { readonly kind: 'none' }
+  /** The forced deployment failed or vanished; `primary` is what runs now. */
+  | { readonly kind: 'failed'; readonly primary: string };
+
+/** Follows all claims in memory. Failures of one service do not hold up the others. */
+export async function followClaims(
+  deps: WatchDeps,
+  memory: WatchMemory,
+  nowMs: number,
+  mayClaim: () => Promise<boolean>,
+): Promise<ClaimsReport> {
+  const failures: ReadFailure[] = [];
+  for (const service of [...memory.services.values()]) {
+    if (!service.claims.some((claim) => isDue(claim, memory, nowMs))) continue;
+    try {
+      await followService(deps, memory, service, nowMs, mayClaim);
+    } catch (error) {
+      if (!(error instanceof ReadFailure)) throw error;
+      failures.push(error);
+    }
+  }
+  const open = [...memory.services.values()].flatMap(({ claims }) => claims);
+  const deadlines = open.map((claim) => Math.max(nextLookMs(claim, memory), nowMs + 1000));
+  return { failures, ...(deadlines.length > 0 ? { nextDeadlineMs: Math.min(...deadlines) } : {}) };
+}
+
+function nextLookMs(claim: Claim, memory: WatchMemory): number {
+  if (claim.outcome === 'open') return claim.triedAtMs + REPEAT_AFTER_MS;
+  return (memory.confirmedMs.get(claim.taskArn) ?? claim.triedAtMs) + CONFIRM_EVERY_MS;
+}
+
+function isDue(claim: Claim, memory: WatchMemory, nowMs: number): boolean {
+  return nowMs >= nextLookMs(claim, memory);
+}
+
+async function followService(
+  deps: WatchDeps,
+  memory: WatchMemory,
+  service: ServiceState,
+  nowMs: number,
+  mayClaim: () => Promise<boolean>,
+): Promise<void> {
+  const owner = parseOwnerKey(service.key);
+  const due = service.claims.filter((claim) => isDue(claim, memory, nowMs));
+  const stops = due.filter(({ action }) => action === 'stop-task').map(({ taskArn }) => taskArn);
+  const redeploys = due.some(({ action }) => action === 'force-new-deployment');
+  const { tasks } = await deps.ecs.describeTasks(owner.cluster, stops);
+  const services = await deps.ecs.describeServices(owner.cluster, redeploys ? [owner.ownerName] : []);
+  for (const claim of due) {
+    memory.confirmedMs.set(claim.taskArn, nowMs);
+    const effect =
+      claim.action === 'stop-task'
+        ? effectOfStop(tasks.get(claim.taskArn))
+        : effectOfDeployment(claim, services.get(owner.ownerName));
+    await settle(deps, memory, service.key, owner, claim, effect, nowMs, mayClaim);
+  }
+}
+
+function effectOfStop(task: EcsTask | undefined): Effect {
+  if (!task || task.lastStatus === 'STOPPED') return { kind: 'done' };
+  return { kind: task.desiredStatus === 'STOPPED' ? 'underway' : 'none' };
+}
+
+function effectOfDeployment(claim: Claim, service: EcsService | undefined): Effect {
+  if (!service || service.status === 'INACTIVE') return { kind: 'done' };
+  const primary = service.deployments.find(({ status }) => status === 'PRIMARY');
+  if (claim.deploymentId === undefined) {
+    // Never answered: any PRIMARY but the one before the call is ours, or makes ours needless.
+    return primary && primary.id !== claim.primaryBefore
+      ? { kind: 'underway', deploymentId: primary.id }
+      : { kind: 'none' };
+  }
+  const ours = service.deployments.find(({ id }) => id === claim.deploymentId);
+  if (!ours || ours.rolloutState === 'FAILED') return { kind: 'failed', primary: primary?.id ?? '' };
+  const isComplete =
+    ours.rolloutState === 'COMPLETED' || (ours.rolloutState === undefined && ours.runningCount >= ours.desiredCount);
+  return isComplete && service.deployments.length === 1
+    ? { kind: 'done' }
+    : { kind: 'underway', deploymentId: claim.deploymentId };
+}
+
+async function settle(
+  deps: WatchDeps,
+  memory: WatchMemory,
+  key: string,
+  owner: { readonly cluster: string; readonly ownerName: string },
+  claim: Claim,
+  effect: Effect,
+  nowMs: number,
+  mayClaim: () => Promise<boolean>,
+): Promise<void> {
+  const fields = { owner: key, task: shortTask(claim.taskArn), action: claim.action, claimedAtMs: claim.claimedAtMs };
+  const update = (change: (service: ServiceState) => ServiceState) => updateService(deps, memory, key, change);
+  switch (effect.kind) {
+    case 'done':
+      await update((service) => without(service, claim));
+      memory.confirmedMs.delete(claim.taskArn);
+      return say(deps, 'restart-confirmed', fields);
+    case 'failed':
+      await update((service) => ({ ...without(service, claim), failedDeployment: effect.primary }));
+      return say(deps, 'deployment-failed', { ...fields, deployment: claim.deploymentId });
+    case 'underway': {
+      alarmIfLate(deps, memory, claim, fields, nowMs);
+      if (claim.outcome === 'accepted') return;
+      const { deploymentId } = effect;
+      const accepted: Claim = { ...claim, outcome: 'accepted', ...(deploymentId ? { deploymentId } : {}) };
+      return update((service) => ({ ...service, claims: [...without(service, claim).claims, accepted] }));
+    }
+    case 'none':
+      return settleWithoutEffect(deps, memory, key, owner, claim, nowMs, mayClaim);
+  }
+}
+
+async function settleWithoutEffect(
+  deps: WatchDeps,
+  memory: WatchMemory,
+  key: string,
+  owner: { readonly cluster: string; readonly ownerName: string },
+  claim: Claim,
+  nowMs: number,
+  mayClaim: () => Promise<boolean>,
+): Promise<void> {
+  const fields = { owner: key, task: shortTask(claim.taskArn), action: claim.action, tries: claim.tries };
+  if (claim.outcome === 'accepted') {
+    if (nowMs < claim.claimedAtMs + STOP_ALARM_MS) return;
+    // ECS took the call and the task runs on: the claim ends, so that the next due check is decided anew.
+    say(deps, 'restart-unconfirmed', fields);
+    return updateService(deps, memory, key, (service) => without(service, claim));
+  }
+  if (!(await mayClaim())) return;
+  const again: Claim = { ...claim, tries: claim.tries + 1, triedAtMs: nowMs };
+  const current = memory.services.get(key);
+  if (!current) return;
+  const claimed = { ...current, claims: [...without(current, claim).claims, again] };
+  if ((await deps.state.saveService(claimed)) === 'conflict') {
+    memory.services.set(key, await deps.state.readService(key)); // another pass has taken it up
+    return;
+  }
+  memory.services.set(key, { ...claimed, version: current.version + 1 });
+  say(deps, 'restart-repeated', fields);
+  await record(deps, memory, key, again, await act(deps, again, owner), nowMs);
+}
+
+function alarmIfLate(
+  deps: WatchDeps,
+  memory: WatchMemory,
+  claim: Claim,
+  fields: Readonly<Record<string, unknown>>,
+  nowMs: number,
+): void {
+  const patienceMs = claim.action === 'stop-task' ? STOP_ALARM_MS : DEPLOYMENT_ALARM_MS;
+  const reportKey = `claim ${claim.taskArn}`;
+  if (nowMs < claim.claimedAtMs + patienceMs || memory.reported.get(reportKey) === 'restart-unconfirmed') return;
+  memory.reported.set(reportKey, 'restart-unconfirmed');
+  say(deps, 'restart-unconfirmed', fields);
+}
+
+function without(service: ServiceState, claim: Claim): ServiceState {
+  return { ...service, claims: service.claims.filter(({ taskArn }) => taskArn !== claim.taskArn) };
+}
+
+/** Cluster and name of a service item's key, `CLUSTER/service/NAME` or `CLUSTER/family/NAME`. */
+export function parseOwnerKey(key: string): { readonly cluster: string; readonly ownerName: string } {
+  const [cluster = '', , ...name] = key.split('/');
+  return { cluster, ownerName: name.join('/') };
+}

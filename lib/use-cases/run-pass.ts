@@ -1,0 +1,58 @@
+/**
+ * A pass with all that belongs to it whatever happens: open claims are followed even when Consul gives no answer, a
+ * failed pass is reported once an outage, and the report says whether anything could be concluded.
+ */
+import type { UnhealthyAnswer } from '../ports.ts';
+import { asFailure, isReadFailure } from './failure.ts';
+import { followClaims } from './open-claims.ts';
+import { count, say } from './say.ts';
+import { type Watcher, watchPass } from './watch-pass.ts';
+import type { PassOptions, PassReport } from './watch-types.ts';
+
+/** Runs a pass over the answer that `read` brings. Never throws for an outside system's failure. */
+export async function runPass(
+  watcher: Watcher,
+  read: () => Promise<UnhealthyAnswer>,
+  options: PassOptions,
+): Promise<PassReport> {
+  const report = await tryPass(watcher, read, options);
+  if (options.dryRun) return report;
+  const { deps, memory } = watcher;
+  const nowMs = Math.max(deps.clock.nowMs(), report.atMs);
+  const claims = await followClaims(deps, memory, nowMs, options.mayClaim);
+  const deadlines = [report.nextDeadlineMs, claims.nextDeadlineMs].filter((atMs) => atMs !== undefined);
+  return {
+    ...report,
+    failures: [...report.failures, ...claims.failures.map(asFailure)],
+    ...(deadlines.length > 0 ? { nextDeadlineMs: Math.min(...deadlines) } : {}),
+  };
+}
+
+async function tryPass(
+  watcher: Watcher,
+  read: () => Promise<UnhealthyAnswer>,
+  options: PassOptions,
+): Promise<PassReport> {
+  const { deps, memory } = watcher;
+  try {
+    const report = await watchPass(watcher, await read(), options);
+    if (memory.failedPasses > 0) say(deps, 'pass-recovered', { failedPasses: memory.failedPasses });
+    memory.failedPasses = 0;
+    return report;
+  } catch (error) {
+    const failure = asFailure(isReadFailure(error));
+    memory.failedPasses += 1;
+    count(deps, 'PassesFailed', 1);
+    // One line an outage; the counter tells how long it goes on.
+    if (memory.failedPasses === 1) say(deps, 'pass-failed', { ...failure });
+    return {
+      atMs: deps.clock.nowMs(),
+      ok: false,
+      failures: [failure],
+      restarts: [],
+      skipped: [],
+      checks: [],
+      problems: [],
+    };
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * An invocation of watch-checks: a window by the schedule, or a single pass by hand.
+ *
+ * Windows exclude each other by a lease; a pass by hand takes none, which is safe since every write is conditional.
+ * With everything healthy an invocation costs the lease's two writes, one read of the state, one of the policy document,
+ * and the heartbeat's write.
+ */
+import { countsWarnings } from '../check-restart/policy.ts';
+import type { Lease, StoredState } from '../ports.ts';
+import { keepWindow, type WindowReport } from './keep-window.ts';
+import { type PolicyInForce, policyInForce } from './policy-in-force.ts';
+import { runPass } from './run-pass.ts';
+import { count, say } from './say.ts';
+import { boundedReports, rememberedFrom, type WatchMemory } from './watch-memory.ts';
+import type { Watcher } from './watch-pass.ts';
+import type { PassReport, WatchDeps, WatchSettings } from './watch-types.ts';
+
+/** What a scheduled invocation is given. */
+export interface WindowRequest {
+  /** Names this invocation in the lease. */
+  readonly holder: string;
+  /** How long the window stays open; 0 = one pass. */
+  readonly windowMs: number;
+  /** When the function itself is ended; no claim is made in its last seconds. */
+  readonly endsAtMs: number;
+}
+
+/** A pass by hand. */
+export interface PassRequest {
+  readonly dryRun: boolean;
+  readonly service?: string;
+  readonly endsAtMs: number;
+}
+
+/** Where the policy came from, beside a report. */
+export interface PolicyReport {
+  readonly source: PolicyInForce['source'];
+  readonly problems: readonly string[];
+}
+
+/** What a scheduled invocation came to. */
+export type WindowResult =
+  | { readonly outcome: 'lease-held'; readonly heldBy: string; readonly untilMs: number }
+  | ({ readonly outcome: 'done'; readonly policy: PolicyReport } & WindowReport);
+
+/** The lease outlives the window by this much, so that the last pass can come to its end. */
+const LEASE_MARGIN_MS = 5000;
+/** A claim needs time to be acted upon and recorded. */
+const LAST_CLAIM_MS = 10_000;
+const LEASE_NAME = 'watch';
+
+/** Keeps one window. Throws `ReadFailure` when the table cannot be read; nothing has happened then. */
+export async function watchWindow(
+  deps: WatchDeps,
+  settings: WatchSettings,
+  request: WindowRequest,
+): Promise<WindowResult> {
+  const { clock, state } = deps;
+  const startMs = clock.nowMs();
+  const untilMs = startMs + request.windowMs;
+  const acquired = await state.acquireLease(LEASE_NAME, request.holder, startMs, untilMs + LEASE_MARGIN_MS);
+  if (!('lease' in acquired)) {
+    say(deps, 'lease-held', { ...acquired });
+    return { outcome: 'lease-held', ...acquired };
+  }
+  const lease = leaseKeeper(deps, acquired.lease, request.endsAtMs);
+  try {
+    const memory = await load(deps);
+    const policy = await policyInForce(deps, settings, memory, { save: true });
+    const watcher: Watcher = { deps, settings, memory, document: policy.document };
+    const report = await keepWindow(watcher, {
+      untilMs,
+      warnings: countsWarnings(settings.defaults, policy.document.rules),
+      mayClaim: lease.mayClaim,
+      mayGoOn: lease.mayGoOn,
+    });
+    await saveHeartbeat(deps, memory);
+    return { outcome: 'done', policy: { source: policy.source, problems: policy.problems }, ...report };
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Makes one pass by hand. A dry run writes nothing at all. Throws `ReadFailure` when the table cannot be read. */
+export async function passByHand(
+  deps: WatchDeps,
+  settings: WatchSettings,
+  request: PassRequest,
+): Promise<PassReport & { readonly policy: PolicyReport }> {
+  const memory = await load(deps);
+  const policy = await policyInForce(deps, settings, memory, { save: !request.dryRun });
+  const watcher: Watcher = { deps, settings, memory, document: policy.document };
+  const watch = deps.consul.watchUnhealthy({ warnings: countsWarnings(settings.defaults, policy.document.rules) });
+  const abort = new AbortController();
+  try {
+    const report = await runPass(watcher, () => watch.read(abort.signal), {
+      dryRun: request.dryRun,
+      mayClaim: async () => deps.clock.nowMs() < request.endsAtMs - LAST_CLAIM_MS,
+      ...(request.service === undefined ? {} : { service: request.service }),
+    });
+    if (!request.dryRun && request.service === undefined && report.ok) await saveHeartbeat(deps, memory);
+    return { ...report, policy: { source: policy.source, problems: policy.problems } };
+  } finally {
+    abort.abort();
+    await watch.close();
+  }
+}
+
+async function load(deps: WatchDeps): Promise<WatchMemory> {
+  const stored: StoredState = await deps.state.load();
+  for (const { key, problem } of stored.unreadable) say(deps, 'unreadable-item', { key, problem });
+  count(deps, 'UnreadableItems', stored.unreadable.length);
+  return rememberedFrom(stored);
+}
+
+async function saveHeartbeat(deps: WatchDeps, memory: WatchMemory): Promise<void> {
+  const { lastGoodPassMs, settleUntilMs } = memory;
+  if (lastGoodPassMs === undefined) return;
+  await deps.state.saveHeartbeat({
+    atMs: lastGoodPassMs,
+    reported: boundedReports(memory),
+    ...(settleUntilMs === undefined ? {} : { settleUntilMs }),
+  });
+}
+
+/** Keeps the lease while work goes on past the window, and tells when it is lost. */
+function leaseKeeper(deps: WatchDeps, acquired: Lease, endsAtMs: number) {
+  let lease = acquired;
+  let isLost = false;
+  const holds = async (): Promise<boolean> => {
+    const nowMs = deps.clock.nowMs();
+    if (isLost || nowMs + LEASE_MARGIN_MS <= lease.untilMs) return !isLost;
+    const renewed = await deps.state.renewLease(lease, nowMs + 3 * LEASE_MARGIN_MS);
+    if (renewed === 'conflict') {
+      isLost = true;
+      say(deps, 'lease-lost', { fence: lease.fence });
+      return false;
+    }
+    lease = renewed.lease;
+    return true;
+  };
+  return {
+    mayClaim: async () => deps.clock.nowMs() < endsAtMs - LAST_CLAIM_MS && (await holds()),
+    mayGoOn: holds,
+    release: async () => {
+      if (!isLost) await deps.state.releaseLease(lease);
+    },
+  };
+}
