@@ -51,7 +51,8 @@ export function createTokens(source: TokenSource): Tokens {
     current,
     known: () => [...seen],
     async refetch(refused) {
-      if (fetched !== undefined && fetched.token !== refused) return;
+      const newest = fetched === undefined ? stated : fetched.token;
+      if (newest !== refused) return;
       underway ??= fetchAgain().finally(() => {
         underway = undefined;
       });
