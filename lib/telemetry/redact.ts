@@ -51,6 +51,7 @@ function clean(value: unknown, how: Cleaning): unknown {
   if (typeof value === 'bigint') return value.toString();
   if (typeof value === 'function' || typeof value === 'symbol') return undefined;
   if (typeof value !== 'object' || value === null) return value;
+  if (value instanceof Date) return String(value);
   if (how.depth >= DEEPEST) return '[deeper]';
   const inner = { ...how, depth: how.depth + 1 };
   if (value instanceof Error) return cleanEntries(entriesOfError(value), inner);
