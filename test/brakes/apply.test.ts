@@ -1,0 +1,327 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { applyBrakes, type BrakeInput, type BrakeResult } from '../../lib/brakes/apply.ts';
+import { charge } from '../../lib/brakes/charge.ts';
+import { type Candidate, costOf, type ServiceFacts } from '../../lib/brakes/facts.ts';
+import {
+  DEFAULT_ESTATE_BRAKES,
+  DEFAULT_SERVICE_BRAKES,
+  NO_ESTATE_BRAKES,
+  NO_SERVICE_BRAKES,
+} from '../../lib/brakes/settings.ts';
+import { NO_BRAKE_STATE } from '../../lib/brakes/state.ts';
+import { candidate, MINUTE_MS, service, sick } from './make.ts';
+
+const NOW_MS = 10_000_000;
+
+function ask<C extends Candidate>(given: Partial<BrakeInput<C>> & { candidates: readonly C[] }): BrakeResult<C> {
+  return applyBrakes({
+    nowMs: NOW_MS,
+    services: [service()],
+    estate: { brakes: NO_ESTATE_BRAKES, state: {} },
+    restarts: new Map(),
+    ...given,
+  });
+}
+const ids = (candidates: readonly Candidate[]) => candidates.map(({ id }) => id);
+
+describe('applyBrakes', () => {
+  it('with everything off allows all, and changes and publishes nothing', () => {
+    const result = ask({ candidates: [candidate('a'), candidate('b')] });
+    expect(ids(result.allowed)).toEqual(['a', 'b']);
+    expect(result.withheld).toEqual([]);
+    expect(result.services.size).toBe(0);
+    expect(result.events).toEqual([]);
+  });
+
+  it('goes oldest first, and by the order given where equally old', () => {
+    const candidates = [
+      candidate('young', { unhealthySinceMs: 9 }),
+      candidate('tie-1', { unhealthySinceMs: 5 }),
+      candidate('old', { unhealthySinceMs: 1 }),
+      candidate('tie-2', { unhealthySinceMs: 5 }),
+    ];
+    expect(ids(ask({ candidates }).allowed)).toEqual(['old', 'tie-1', 'tie-2', 'young']);
+    const oneAMinute = { brakes: { ...NO_ESTATE_BRAKES, perMinute: 1 }, state: {} };
+    expect(ids(ask({ candidates, estate: oneAMinute }).allowed)).toEqual(['old']);
+  });
+
+  it('names all brakes that apply with their ends, and looks again when the last is over', () => {
+    const state = {
+      budget: { windowStartMs: NOW_MS - 5, used: 8, eventSent: true as const },
+      lastRestartMs: NOW_MS - 5,
+      hold: { why: 'night', untilMs: NOW_MS + 7 },
+      breaker: { openedMs: NOW_MS, waitFromMs: NOW_MS, failedProbes: 0, announced: true as const },
+      inFlight: [{ id: 'x', sinceMs: NOW_MS - 5, places: 1 }],
+    };
+    const facts = service({ instances: 4, runningCount: 3, unhealthy: sick(4), brakes: DEFAULT_SERVICE_BRAKES, state });
+    const estate = {
+      brakes: { ...DEFAULT_ESTATE_BRAKES, estateBreaker: { share: 0.5, minServices: 1 } },
+      state: { openSinceMs: 1, hold: { why: 'all' } },
+      considered: 1,
+    };
+    const restarts = new Map([['prod', Array.from({ length: 10 }, (_, n) => NOW_MS - 10_000 + n)]]);
+    const { allowed, withheld, services } = ask({ candidates: [candidate('a')], services: [facts], estate, restarts });
+    expect(allowed).toEqual([]);
+    expect(services.size).toBe(0);
+    expect(withheld[0]?.reasons).toEqual([
+      { brake: 'hold-all', reason: 'held' },
+      { brake: 'hold', reason: 'held', untilMs: NOW_MS + 7 },
+      { brake: 'estate-breaker', reason: 'breaker-open' },
+      { brake: 'service-breaker', reason: 'breaker-open', untilMs: NOW_MS + 10 * MINUTE_MS },
+      { brake: 'restart-budget', reason: 'budget-spent', untilMs: NOW_MS - 5 + 30 * MINUTE_MS },
+      { brake: 'restart-delay', reason: 'restart-delay', untilMs: NOW_MS - 5 + 15_000 },
+      { brake: 'in-flight', reason: 'concurrency-cap' },
+      { brake: 'per-minute', reason: 'rate-cap', untilMs: NOW_MS + 50_000 },
+    ]);
+    expect(withheld[0]?.nextMs).toBe(NOW_MS - 5 + 30 * MINUTE_MS);
+  });
+
+  it.each([
+    ['a known end', { why: 'x', untilMs: NOW_MS + 3 }, NOW_MS + 3],
+    ['no known end: in 10 s', { why: 'x' }, NOW_MS + 10_000],
+  ])('looks again: %s', (_, hold, nextMs) => {
+    const services = [service({ state: { ...NO_BRAKE_STATE, hold } })];
+    expect(ask({ candidates: [candidate('a')], services }).withheld[0]?.nextMs).toBe(nextMs);
+  });
+
+  it('lets the second of a service see the first of the same pass', () => {
+    const services = [service({ brakes: DEFAULT_SERVICE_BRAKES })];
+    const { allowed, withheld } = ask({ candidates: [candidate('a'), candidate('b')], services });
+    expect(ids(allowed)).toEqual(['a']);
+    expect(withheld[0]?.reasons).toEqual([
+      { brake: 'restart-delay', reason: 'restart-delay', untilMs: NOW_MS + 15_000 },
+      { brake: 'in-flight', reason: 'concurrency-cap' },
+    ]);
+  });
+
+  it('keeps clusters and services apart', () => {
+    const services = ['a', 'b', 'c'].map((key) =>
+      service({ key, cluster: key === 'c' ? 'stage' : 'prod', brakes: DEFAULT_SERVICE_BRAKES }),
+    );
+    const estate = { brakes: { ...NO_ESTATE_BRAKES, perMinute: 1 }, state: {} };
+    const candidates = ['a', 'b', 'c'].map((key) => candidate(`task-${key}`, { service: key }));
+    const { allowed, withheld } = ask({ candidates, services, estate });
+    expect(ids(allowed)).toEqual(['task-a', 'task-c']);
+    expect(withheld[0]?.reasons).toEqual([{ brake: 'per-minute', reason: 'rate-cap', untilMs: NOW_MS + MINUTE_MS }]);
+  });
+
+  it('withholds a candidate of a service that it was told nothing of', () => {
+    const { withheld } = ask({ candidates: [candidate('a', { service: 'unheard-of' })] });
+    expect(withheld[0]?.reasons).toEqual([{ brake: 'in-flight', reason: 'concurrency-cap' }]);
+  });
+
+  it('hands back freed slots without charging what it allows', () => {
+    const state = { inFlight: [{ id: 'x', sinceMs: 0, places: 1 }], fullSinceMs: 0, lastRestartMs: 0 };
+    const services = [service({ state, brakes: DEFAULT_SERVICE_BRAKES })];
+    const result = ask({ candidates: [candidate('a')], services });
+    expect(ids(result.allowed)).toEqual(['a']);
+    expect(result.services.get('prod/service/web')).toEqual({ inFlight: [], lastRestartMs: 0 });
+  });
+});
+
+describe('a forced deployment', () => {
+  const deploy = (id: string) => candidate(id, { action: 'force-new-deployment' });
+
+  it('costs as many restarts as the service has instances', () => {
+    const services = (used: number) => [
+      service({
+        instances: 3,
+        brakes: DEFAULT_SERVICE_BRAKES,
+        state: { ...NO_BRAKE_STATE, budget: { windowStartMs: NOW_MS, used } },
+      }),
+    ];
+    expect(ask({ candidates: [deploy('a')], services: services(3) }).allowed).toHaveLength(1);
+    expect(ask({ candidates: [deploy('a')], services: services(4) }).withheld[0]?.reasons[0]?.reason).toBe(
+      'budget-spent',
+    );
+  });
+
+  it.each([
+    ['a second one', deploy('a'), deploy('b')],
+    ['a stop after it', deploy('a'), candidate('b')],
+    ['one after a stop', candidate('a'), deploy('b')],
+  ])('is alone in its service and pass even with all brakes off: %s', (_, first, second) => {
+    const { allowed, withheld } = ask({ candidates: [first, second] });
+    expect(ids(allowed)).toEqual(['a']);
+    expect(withheld[0]?.reasons).toEqual([{ brake: 'in-flight', reason: 'concurrency-cap' }]);
+  });
+
+  it('takes as many places of the minute', () => {
+    const services = ['a', 'b'].map((key) => service({ key, instances: 6 }));
+    const estate = { brakes: { ...NO_ESTATE_BRAKES, perMinute: 10 }, state: {} };
+    const candidates = ['a', 'b'].map((key) => ({ ...deploy(key), service: key }));
+    expect(ids(ask({ candidates, services, estate }).allowed)).toEqual(['a']);
+  });
+});
+
+describe('a spent budget in fail mode', () => {
+  const brakes = {
+    ...NO_SERVICE_BRAKES,
+    restart: { attempts: 1, intervalMs: MINUTE_MS, delayMs: 0, mode: 'fail' as const },
+  };
+  const budget = { windowStartMs: NOW_MS - 1, used: 1 };
+
+  it('holds the service until released, also after the window', () => {
+    const facts = service({ instances: 1, brakes, state: { ...NO_BRAKE_STATE, budget } });
+    const first = ask({ candidates: [candidate('a')], services: [facts] });
+    const state = first.services.get(facts.key) ?? NO_BRAKE_STATE;
+    expect(state.hold?.byBudget).toBe(true);
+    expect(first.events.map(({ type }) => type)).toEqual(['budget-spent']);
+    const later = ask({ nowMs: NOW_MS + MINUTE_MS, candidates: [candidate('a')], services: [{ ...facts, state }] });
+    expect(later.withheld[0]?.reasons).toEqual([{ brake: 'hold', reason: 'held' }]);
+    expect(later.events).toEqual([]);
+  });
+
+  it('is not concluded from restarts that this very pass allows', () => {
+    const facts = service({ instances: 1, brakes });
+    const result = ask({ candidates: [candidate('a'), candidate('b')], services: [facts] });
+    expect(ids(result.allowed)).toEqual(['a']);
+    expect(result.withheld[0]?.reasons).toEqual([{ brake: 'restart-budget', reason: 'budget-spent' }]);
+    expect(result.services.size).toBe(0);
+    expect(result.events).toEqual([]);
+  });
+
+  it('does not hold back a stop that the rest of the budget can pay where a deployment was refused', () => {
+    const facts = service({ instances: 4, brakes, state: { ...NO_BRAKE_STATE, budget } });
+    const candidates = [candidate('all', { action: 'force-new-deployment' }), candidate('one')];
+    const result = ask({ candidates, services: [facts] });
+    expect(ids(result.allowed)).toEqual(['one']);
+    expect(result.services.size).toBe(0);
+  });
+});
+
+/** Some services, some of their tasks due; ages are distinct. */
+const passArbitrary = fc
+  .record({
+    services: fc.array(
+      fc.record({
+        instances: fc.integer({ min: 0, max: 12 }),
+        bad: fc.integer({ min: 0, max: 6 }),
+        used: fc.integer({ min: 0, max: 30 }),
+        lastAgoMs: fc.integer({ min: 0, max: 30_000 }),
+        off: fc.boolean(),
+      }),
+      { minLength: 1, maxLength: 8 },
+    ),
+    perMinute: fc.option(fc.integer({ min: 0, max: 6 })),
+    recent: fc.array(fc.integer({ min: NOW_MS - 90_000, max: NOW_MS }), { maxLength: 5 }),
+  })
+  .map(({ services, perMinute, recent }) => {
+    const candidates: Candidate[] = [];
+    const facts = services.map((one, index): ServiceFacts => {
+      const key = `s${index}`;
+      const unhealthy = sick(one.bad).map((instance) => ({ ...instance, id: `${key}/${instance.id}` }));
+      for (const [nth, { id }] of unhealthy.entries()) {
+        candidates.push(
+          candidate(id, { service: key, unhealthySinceMs: ((index + 3) * 7919 + nth * 104_729) % 1_000_003 }),
+        );
+      }
+      return service({
+        key,
+        instances: one.instances,
+        unhealthy,
+        brakes: one.off ? NO_SERVICE_BRAKES : DEFAULT_SERVICE_BRAKES,
+        state: {
+          budget: { windowStartMs: NOW_MS - 5000, used: one.used },
+          lastRestartMs: NOW_MS - one.lastAgoMs,
+          inFlight: [],
+        },
+      });
+    });
+    const estate = { brakes: { ...DEFAULT_ESTATE_BRAKES, perMinute }, state: {}, considered: services.length };
+    return { nowMs: NOW_MS, candidates, services: facts, estate, restarts: new Map([['prod', recent]]) };
+  });
+
+describe('properties', () => {
+  it('every candidate is either allowed or withheld with a reason, an end in the future and a deadline in the future', () => {
+    fc.assert(
+      fc.property(passArbitrary, (input) => {
+        const { allowed, withheld } = applyBrakes(input);
+        expect([...ids(allowed), ...withheld.map(({ candidate: { id } }) => id)].toSorted()).toEqual(
+          ids(input.candidates).toSorted(),
+        );
+        for (const { reasons, nextMs } of withheld) {
+          expect(reasons.length).toBeGreaterThan(0);
+          expect(nextMs).toBeGreaterThan(NOW_MS);
+          for (const { untilMs } of reasons) expect(untilMs ?? Number.POSITIVE_INFINITY).toBeGreaterThan(NOW_MS);
+        }
+      }),
+    );
+  });
+
+  it('the order of candidates and services does not change what is allowed', () => {
+    const shuffled = passArbitrary.chain((input) =>
+      fc.record({
+        input: fc.constant(input),
+        candidates: fc.shuffledSubarray(input.candidates, { minLength: input.candidates.length }),
+        services: fc.shuffledSubarray(input.services, { minLength: input.services.length }),
+      }),
+    );
+    fc.assert(
+      fc.property(shuffled, ({ input, candidates, services }) => {
+        const plain = applyBrakes(input);
+        const other = applyBrakes({ ...input, candidates, services });
+        expect(ids(other.allowed)).toEqual(ids(plain.allowed));
+        expect(new Map([...other.services].toSorted())).toEqual(new Map([...plain.services].toSorted()));
+      }),
+    );
+  });
+
+  it('a pass decides as one candidate after the other would, each charged before the next', () => {
+    fc.assert(
+      fc.property(passArbitrary, (input) => {
+        const together = applyBrakes(input);
+        let services: readonly ServiceFacts[] = input.services;
+        const recent = [...(input.restarts.get('prod') ?? [])];
+        const single: string[] = [];
+        for (const one of input.candidates.toSorted((a, b) => a.unhealthySinceMs - b.unhealthySinceMs)) {
+          const { allowed } = applyBrakes({
+            ...input,
+            services,
+            candidates: [one],
+            restarts: new Map([['prod', recent]]),
+          });
+          if (allowed.length === 0) continue;
+          single.push(one.id);
+          recent.push(NOW_MS);
+          services = services.map((facts) =>
+            facts.key === one.service
+              ? {
+                  ...facts,
+                  openClaims: [one.id],
+                  state: charge(
+                    facts.state,
+                    { id: one.id, cost: costOf(one.action, facts.instances) },
+                    NOW_MS,
+                    facts.brakes,
+                  ),
+                }
+              : facts,
+          );
+        }
+        expect(single).toEqual(ids(together.allowed));
+      }),
+    );
+  });
+
+  it('asking twice with the states handed back changes and publishes nothing more', () => {
+    fc.assert(
+      fc.property(passArbitrary, (input) => {
+        const first = applyBrakes({
+          ...input,
+          estate: { ...input.estate, brakes: { ...input.estate.brakes, perMinute: 0 } },
+        });
+        const services = input.services.map((facts) => ({
+          ...facts,
+          state: first.services.get(facts.key) ?? facts.state,
+        }));
+        const estate = { ...input.estate, brakes: { ...input.estate.brakes, perMinute: 0 }, state: first.estate };
+        const second = applyBrakes({ ...input, services, estate });
+        expect(second.services.size).toBe(0);
+        expect(second.estate).toBe(first.estate);
+        expect(second.events).toEqual([]);
+      }),
+    );
+  });
+});
