@@ -53,6 +53,14 @@ export function createConsulClient(options: ConsulOptions): ConsulClient {
     options.log?.('warn', 'consul-tls-not-verified', { setting: 'CONSUL_HTTP_SSL_VERIFY=false' });
   }
 
+  /** Requests that fail together move on together, by one address. */
+  function leave(server: number, { code }: Refusal): void {
+    if (server !== current || origins.length === 1) return;
+    current = (current + 1) % origins.length;
+    const [from, to] = [hostOf(origins[server]), hostOf(origins[current])];
+    options.log?.('warn', 'consul-failover', { from, to, reason: code });
+  }
+
   async function attempt(request: ConsulRequest, target: string, origin: string, timeoutMs: number) {
     const token = await tokens.current();
     const answer = await transport.send({ origin, target, token, timeoutMs, signal: request.signal });
@@ -79,10 +87,7 @@ export function createConsulClient(options: ConsulOptions): ConsulClient {
         tries--;
         continue;
       }
-      if (!request.signal?.aborted) {
-        options.log?.('debug', 'consul-try-failed', { server: new URL(origin).host, reason: judgement.code, tries });
-      }
-      if (judgement.retry && server === current) current = (current + 1) % origins.length;
+      if (judgement.retry) leave(server, judgement);
       const pauseMs = tries % origins.length === 0 ? pauseAfter(tries / origins.length, random()) : 0;
       const untilMs = clock.nowMs() + pauseMs;
       if (!judgement.retry || tries >= maxTries || untilMs >= deadlineMs || request.signal?.aborted) {
@@ -93,6 +98,10 @@ export function createConsulClient(options: ConsulOptions): ConsulClient {
   }
 
   return { get, close: () => transport.close() };
+}
+
+function hostOf(origin: string | undefined): string {
+  return origin === undefined ? '' : new URL(origin).host;
 }
 
 /** Half of it fixed, half of it random, doubled every round: a later pause is never shorter than an earlier one. */
@@ -115,6 +124,6 @@ function failureOf(origin: string, path: string, refusal: Refusal, tries: number
   // The path holds names that others chose: it is cut, and comes last but the reason, which matters more.
   const where = path.length > 80 ? `${path.slice(0, 80)}…` : path;
   const count = tries > 1 ? `, after ${tries} tries` : '';
-  const text = `Consul at ${new URL(origin).host}: ${refusal.reason} (GET ${where}${count})`;
+  const text = `Consul at ${hostOf(origin)}: ${refusal.reason} (GET ${where}${count})`;
   return new ReadFailure('consul', refusal.code, safeMessage(text, secrets));
 }

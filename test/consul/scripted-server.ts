@@ -4,8 +4,8 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
+import { systemClock } from '../../lib/clock.ts';
 import { type ConsulAdapter, type ConsulOptions, createConsulPort } from '../../lib/consul/consul-port.ts';
 import type { Clock, UnhealthyCheck } from '../../lib/ports.ts';
 
@@ -79,16 +79,6 @@ export function rawCheck(fields: Record<string, unknown> = {}): Record<string, u
   };
 }
 
-/** The real clock. */
-export const realClock: Clock = {
-  nowMs: () => Date.now(),
-  sleepUntil: (atMs, signal) =>
-    sleep(Math.max(atMs - Date.now(), 0), undefined, signal === undefined ? {} : { signal }).then(
-      () => undefined,
-      () => undefined,
-    ),
-};
-
 /** A clock that jumps to where a pause ends, and records the pauses. */
 export function jumpingClock(): Clock & { readonly pausesMs: readonly number[] } {
   let nowMs = 1_000_000;
@@ -111,7 +101,7 @@ export function portFor(
   const port = createConsulPort({
     addresses,
     token: { current: async () => undefined, refetch: async () => undefined },
-    clock: realClock,
+    clock: systemClock,
     ...options,
   });
   onTestFinished(() => port.close());
