@@ -5,8 +5,18 @@
  */
 'use strict';
 
-const { build } = require('esbuild');
+const { randomUUID } = require('node:crypto');
+const { mkdir, rename, writeFile } = require('node:fs/promises');
 const path = require('node:path');
+const { build } = require('esbuild');
+
+/** Others may package at the same time; nobody must ever find half a file. */
+async function writeWhole(file) {
+  await mkdir(path.dirname(file.path), { recursive: true });
+  const fresh = `${path.dirname(path.dirname(file.path))}/.${randomUUID()}`;
+  await writeFile(fresh, file.contents);
+  await rename(fresh, file.path);
+}
 
 class BundlePlugin {
   constructor(serverless) {
@@ -25,7 +35,7 @@ class BundlePlugin {
         throw new serverless.classes.Error(`Handler "${handler}" is not of the form dist/NAME/handler.handler`);
       return { in: path.join('functions', name, 'handler.ts'), out: path.join(name, 'handler') };
     });
-    await build({
+    const { outputFiles } = await build({
       entryPoints: sources,
       absWorkingDir: serverless.serviceDir,
       outdir: 'dist',
@@ -39,7 +49,9 @@ class BundlePlugin {
       format: 'cjs',
       mainFields: ['module', 'main'],
       logLevel: 'warning',
+      write: false,
     });
+    await Promise.all(outputFiles.map(writeWhole));
   }
 }
 
