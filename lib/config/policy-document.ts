@@ -6,6 +6,7 @@ import type * as z from 'zod/mini';
 import type { PolicyPart, PolicyRule } from '../check-restart/policy.ts';
 import { PolicyDocumentSchema } from './policy-document-schema.ts';
 import { notAllowed, shown } from './problem.ts';
+import { schemaProblems } from './schema-problems.ts';
 
 /** Some fields of a restart budget, as one rule states them. */
 export interface RestartBudgetPart {
@@ -83,7 +84,7 @@ export function parsePolicyDocument(text: string): PolicyDocumentResult {
     return { ok: false, problems: [`policy document: not valid JSON (${cause}); allowed: one JSON object`] };
   }
   const read = PolicyDocumentSchema.safeParse(json);
-  if (!read.success) return { ok: false, problems: read.error.issues.flatMap((issue) => problemsOf(issue, json)) };
+  if (!read.success) return { ok: false, problems: schemaProblems(read.error.issues, json, 'policy document') };
   const { rules = [], brakes = {} } = read.data;
   const problems = rules.flatMap((rule, index) => contradictions(rule, index));
   if (problems.length > 0) return { ok: false, problems };
@@ -129,36 +130,4 @@ function documentBrakesOf(brakes: NonNullable<Written['brakes']>): DocumentBrake
   if (serviceBreaker === null) return { ...others, serviceBreaker: null };
   const { retry, ...rest } = serviceBreaker;
   return { ...others, serviceBreaker: { ...rest, ...(retry === undefined ? {} : { retryMs: retry }) } };
-}
-
-function problemsOf(issue: z.core.$ZodIssue, json: unknown): string[] {
-  if (issue.code !== 'unrecognized_keys') {
-    const value = valueAt(json, issue.path);
-    const place = placeOf(issue.path);
-    return [
-      value === undefined ? `${place}: missing; allowed: ${issue.message}` : notAllowed(place, value, issue.message),
-    ];
-  }
-  return issue.keys.map((key) => `${placeOf([...issue.path, key])}: unknown key; allowed: ${issue.message}`);
-}
-
-/** `["rules", 0, "match"]` → `rules[0].match`. */
-function placeOf(path: readonly PropertyKey[]): string {
-  if (path.length === 0) return 'policy document';
-  return path
-    .map((key, index) => {
-      if (typeof key === 'number') return `[${key}]`;
-      const name = /^[$\w-]{1,64}$/.test(String(key)) ? String(key) : shown(String(key));
-      return index === 0 ? name : `.${name}`;
-    })
-    .join('');
-}
-
-function valueAt(json: unknown, path: readonly PropertyKey[]): unknown {
-  let value = json;
-  for (const key of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
-    value = Reflect.get(value, key);
-  }
-  return value;
 }

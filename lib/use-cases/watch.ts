@@ -7,6 +7,7 @@
  */
 import { countsWarnings } from '../check-restart/policy.ts';
 import type { Lease, StoredState } from '../ports.ts';
+import { isReadFailure } from './failure.ts';
 import { keepWindow, type WindowReport } from './keep-window.ts';
 import { type PolicyInForce, policyInForce } from './policy-in-force.ts';
 import { runPass } from './run-pass.ts';
@@ -116,11 +117,16 @@ async function load(deps: WatchDeps): Promise<WatchMemory> {
 async function saveHeartbeat(deps: WatchDeps, memory: WatchMemory): Promise<void> {
   const { lastGoodPassMs, settleUntilMs } = memory;
   if (lastGoodPassMs === undefined) return;
-  await deps.state.saveHeartbeat({
-    atMs: lastGoodPassMs,
-    reported: boundedReports(memory),
-    ...(settleUntilMs === undefined ? {} : { settleUntilMs }),
-  });
+  try {
+    await deps.state.saveHeartbeat({
+      atMs: lastGoodPassMs,
+      reported: boundedReports(memory),
+      ...(settleUntilMs === undefined ? {} : { settleUntilMs }),
+    });
+  } catch (error) {
+    // The passes have happened; what the missing heartbeat means is decided by the next invocation, which sees a gap.
+    say(deps, 'state-failed', { problem: isReadFailure(error).message });
+  }
 }
 
 /** Keeps the lease while work goes on past the window, and tells when it is lost. */
