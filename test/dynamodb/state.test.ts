@@ -68,6 +68,11 @@ describe('reading', () => {
     expect(proxy.seen[0]?.body).toMatchObject({ ConsistentRead: true });
   });
 
+  test('readService is one strong GetItem', async () => {
+    await state.readService('prod/service/web');
+    expect(proxy.seen).toMatchObject([{ operation: 'GetItem', body: { ConsistentRead: true } }]);
+  });
+
   test('C45: a page without items but with a LastEvaluatedKey is not the end (b)', async () => {
     await state.saveCheck(watchedCheck());
     const body = JSON.stringify({
