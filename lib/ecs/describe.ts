@@ -1,9 +1,8 @@
 /**
- * What ECS says of tasks and services that we name.
- *
- * One bad entry never blinds the rest: references that ECS would refuse together with all others of their request (not
- * shaped like a task of this cluster) are not asked, and like those that an answer leaves out, or gives another reason
- * than MISSING for, they are neither in `tasks` nor in `missing`: nothing is known of them.
+ * What ECS says of tasks and services that we name. Every reference asked for is found or missing in the end: an answer
+ * that leaves one out, or gives another reason than MISSING for it, is `incomplete`, as use cases take what is not
+ * found for gone, and would take a restart for done. References that are not shaped like a task of the cluster are
+ * missing without being asked: ECS would refuse them together with all others of their request.
  */
 import {
   DescribeServicesCommand,
@@ -31,7 +30,8 @@ export async function describeTasks(
 ): Promise<DescribedTasks> {
   const asked = askable(cluster, references);
   const tasks = new Map<string, EcsTask>();
-  const missing = new Set<string>();
+  const askedFor = new Set([...asked.values()].flat());
+  const missing = new Set(references.filter((reference) => !askedFor.has(reference)));
   await inChunks([...asked.keys()], MAX_TASKS, async (ids) => {
     const request = { cluster, tasks: ids.map((id) => asked.get(id)?.[0] ?? id) };
     const answer = await reading('DescribeTasks', calls.client.send(new DescribeTasksCommand(request), abort(calls)));
@@ -39,12 +39,14 @@ export async function describeTasks(
       const task = decodeTask(entry);
       for (const reference of task ? (asked.get(idOf(task.arn)) ?? []) : []) if (task) tasks.set(reference, task);
     }
-    for (const failure of answer.failures ?? []) {
-      if (failure.reason !== 'MISSING') continue;
-      for (const reference of asked.get(idOf(failure.arn ?? '')) ?? []) missing.add(reference);
+    for (const { arn, reason } of answer.failures ?? []) {
+      if (reason !== 'MISSING') throw notAnswered(`DescribeTasks: ${arn ?? 'a task'}: ${reason ?? 'no reason'}`);
+      for (const reference of asked.get(idOf(arn ?? '')) ?? []) missing.add(reference);
     }
   });
   for (const reference of tasks.keys()) missing.delete(reference);
+  const left = references.filter((reference) => !tasks.has(reference) && !missing.has(reference));
+  if (left.length > 0) throw notAnswered(`DescribeTasks: nothing is said of ${left.length} tasks`);
   return { tasks, missing };
 }
 
@@ -55,13 +57,14 @@ export async function describeServices(
   names: readonly string[],
 ): Promise<ReadonlyMap<string, EcsService>> {
   const services = new Map<string, EcsService>();
-  const asked = new Map([...new Set(names)].map((name) => [idOf(name), name]));
+  const asked = new Map(names.map((name) => [idOf(name), name]));
   await inChunks([...asked.values()], MAX_SERVICES, async (chunk) => {
     const request = new DescribeServicesCommand({ cluster, services: [...chunk] });
     const answer = await reading('DescribeServices', calls.client.send(request, abort(calls)));
     const other = (answer.failures ?? []).find(({ reason }) => reason !== 'MISSING');
-    // A service that is absent from the map counts as missing, so anything else must not end up so.
     if (other) throw notAnswered(`DescribeServices: ${other.arn ?? 'a service'}: ${other.reason ?? 'no reason'}`);
+    const answered = (answer.services?.length ?? 0) + (answer.failures?.length ?? 0);
+    if (answered < chunk.length) throw notAnswered('DescribeServices: nothing is said of some services');
     for (const entry of answer.services ?? []) {
       const service = decodeService(entry);
       if (!service) throw new ReadFailure('ecs', 'malformed', 'DescribeServices: a service without name or counts');
@@ -85,6 +88,7 @@ export async function taskProtection(
   await inChunks([...asked.keys()], MAX_TASKS, async (ids) => {
     const request = { cluster, tasks: ids.map((id) => asked.get(id)?.[0] ?? id) };
     const answer = await calls.client.send(new GetTaskProtectionCommand(request), abort(calls)).catch(() => undefined);
+    // TASK_NOT_VALID (no service's task, so never protected) stays unknown: it is not asked of those.
     for (const failure of answer?.failures ?? []) if (failure.reason === 'MISSING') learn(failure.arn, 'missing');
     for (const task of answer?.protectedTasks ?? []) learn(task.taskArn, protectionOf(task, calls.clock.nowMs()));
   });

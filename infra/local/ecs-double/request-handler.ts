@@ -35,7 +35,7 @@ export function requestHandler(double: EcsDouble): InProcessHandler {
     async handle(request, options) {
       const target = request.headers['x-amz-target'] ?? request.headers['X-Amz-Target'] ?? '';
       const { body } = request;
-      const text = body instanceof Uint8Array ? Buffer.from(body).toString() : String(body ?? '');
+      const text = body instanceof Uint8Array ? new TextDecoder().decode(body) : String(body ?? '');
       const signal = options?.abortSignal instanceof AbortSignal ? options.abortSignal : undefined;
       const reply = double.call(target.split('.').at(-1) ?? '', text);
       if (reply.kind === 'hang') await aborted(signal);
