@@ -33,6 +33,16 @@ export function errorAnswer(type: string, message: string, status = 400): Fault 
   return { status, body: JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message }) };
 }
 
+/** The first request of an operation meets the fault, all others pass. */
+export function once(operation: string, fault: Fault): FaultProxy['fault'] {
+  let met = false;
+  return (request) => {
+    if (met || request.operation !== operation) return undefined;
+    met = true;
+    return fault;
+  };
+}
+
 /** Starts one in front of an endpoint. */
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   const server = createServer((request, response) => void answer(request, response).catch(() => response.destroy()));

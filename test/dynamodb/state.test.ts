@@ -1,62 +1,23 @@
-/** What is particular to the table: expiry, schemas, sizes, lost answers, and how failures are told. */
-import { GetCommand, NumberValue, PutCommand } from '@aws-sdk/lib-dynamodb';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createLocalClient, createTable, type LocalDynamoDb, startDynamoDb } from '../../infra/local/dynamodb.ts';
+/** What is particular to the table: expiry, schemas, sizes, costs. */
+import { NumberValue } from '@aws-sdk/lib-dynamodb';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { HEARTBEAT_KEY, leaseKey, serviceKey, slotKey, watchedCheckKey } from '../../lib/dynamodb/keys.ts';
-import { createDynamoState } from '../../lib/dynamodb/state.ts';
 import type { StatePort } from '../../lib/ports.ts';
 import { NOW_MS, service, watchedCheck } from '../contracts/state-samples.ts';
-import { VirtualClock } from '../virtual-clock.ts';
-import { errorAnswer, type Fault, type FaultProxy, type SeenRequest, startFaultProxy } from './fault-proxy.ts';
+import { errorAnswer, type Fault, type FaultProxy, once } from './fault-proxy.ts';
+import { tableBehindProxy, type World } from './world.ts';
 
 const NOW_SECONDS = NOW_MS / 1000;
 
-let local: LocalDynamoDb;
+const world = tableBehindProxy();
 let proxy: FaultProxy;
-let table: string;
-let tables = 0;
-let clock: VirtualClock;
 let state: StatePort;
-const direct = () => createLocalClient(local.endpoint);
-
-beforeAll(async () => {
-  local = await startDynamoDb();
-  proxy = await startFaultProxy(local.endpoint);
+let plant: World['plant'];
+let stored: World['stored'];
+let operations: World['operations'];
+beforeEach(() => {
+  ({ proxy, state, plant, stored, operations } = world());
 });
-afterAll(async () => {
-  await proxy.close();
-  await local.close();
-});
-beforeEach(async () => {
-  tables += 1;
-  table = `table-${tables}`;
-  await createTable(direct(), table);
-  clock = new VirtualClock(NOW_MS);
-  state = createDynamoState({ client: createLocalClient(proxy.endpoint), table, clock, callTimeoutMs: 700 });
-  proxy.seen.length = 0;
-  proxy.fault = () => undefined;
-});
-
-async function plant(item: Record<string, unknown>): Promise<void> {
-  await direct().send(new PutCommand({ TableName: table, Item: item }));
-}
-
-async function stored(key: { pk: string; sk: string }): Promise<Record<string, unknown> | undefined> {
-  const { Item } = await direct().send(new GetCommand({ TableName: table, Key: { pk: key.pk, sk: key.sk } }));
-  return Item;
-}
-
-/** The first request of an operation meets the fault, all others pass. */
-function once(operation: string, fault: Fault): (request: SeenRequest) => Fault | undefined {
-  let met = false;
-  return (request) => {
-    if (met || request.operation !== operation) return undefined;
-    met = true;
-    return fault;
-  };
-}
-
-const operations = () => proxy.seen.map(({ operation }) => operation);
 
 // C45 (a) is about BatchGetItem: we use none, one strong Query reads everything. See the next test.
 describe('reading', () => {
@@ -235,90 +196,5 @@ describe('writing', () => {
     await state.saveHeartbeat({ atMs: NOW_MS, reported: {} });
     if ('lease' in answer) await state.releaseLease(answer.lease);
     expect(operations()).toEqual(['UpdateItem', 'Query', 'PutItem', 'UpdateItem']);
-  });
-});
-
-describe('a write whose answer was lost, and which the SDK repeats, is not in its own way', () => {
-  test('saveService', async () => {
-    proxy.fault = once('PutItem', 'lose-answer');
-    expect(await state.saveService(service())).toBe('saved');
-    expect(operations()).toEqual(['PutItem', 'PutItem', 'GetItem']);
-    expect((await state.readService(service().key)).version).toBe(1);
-  });
-
-  test('saveService, when another writer came between: conflict', async () => {
-    let puts = 0;
-    proxy.fault = ({ operation }) => {
-      if (operation !== 'PutItem') return undefined;
-      puts += 1;
-      return puts === 1 ? 'reset' : undefined;
-    };
-    const other = createDynamoState({ client: direct(), table, clock });
-    await other.saveService(service({ lastRestartMs: 1 }));
-    expect(await state.saveService(service({ lastRestartMs: 2 }))).toBe('conflict');
-    expect((await state.readService(service().key)).lastRestartMs).toBe(1);
-  });
-
-  test('deleteCheck', async () => {
-    await state.saveCheck(watchedCheck());
-    proxy.fault = once('DeleteItem', 'lose-answer');
-    expect(await state.deleteCheck(watchedCheck({ version: 1 }))).toBe('saved');
-  });
-
-  test('acquireLease, renewLease', async () => {
-    proxy.fault = once('UpdateItem', 'lose-answer');
-    const answer = await state.acquireLease('window', 'a', NOW_MS, NOW_MS + 100);
-    expect(answer).toMatchObject({ lease: { holder: 'a', fence: 1 } });
-    if (!('lease' in answer)) return;
-    proxy.fault = once('UpdateItem', 'lose-answer');
-    expect(await state.renewLease(answer.lease, NOW_MS + 200)).toMatchObject({ lease: { fence: 1 } });
-  });
-
-  test('takeRestartSlot takes one place, not two', async () => {
-    proxy.fault = once('PutItem', 'lose-answer');
-    expect(await state.takeRestartSlot('prod', NOW_MS, 2)).toBeUndefined();
-    expect(await state.takeRestartSlot('prod', NOW_MS, 2)).toBeUndefined();
-    expect(await state.takeRestartSlot('prod', NOW_MS, 2)).toEqual({ freeAtMs: NOW_MS + 60_000 });
-  });
-});
-
-describe('failures', () => {
-  test.each<[string, Fault, string]>([
-    ['throttling', errorAnswer('ThrottlingException', 'slow down'), 'rate-limited'],
-    ['a spent table', errorAnswer('ProvisionedThroughputExceededException', 'slow down'), 'rate-limited'],
-    ['no permission', errorAnswer('AccessDeniedException', 'User is not authorized'), 'forbidden'],
-    ['an expired session', errorAnswer('ExpiredTokenException', 'expired'), 'forbidden'],
-    ['no such table', errorAnswer('ResourceNotFoundException', 'Requested resource not found'), 'server-error'],
-    ['an inner error', errorAnswer('InternalServerError', 'oops', 500), 'server-error'],
-    ['a broken connection', 'reset', 'unreachable'],
-    ['no answer', 'hang', 'timeout'],
-    ['HTML instead of JSON', { status: 200, body: '<html>' }, 'malformed'],
-  ])('%s', async (_, fault, code) => {
-    proxy.fault = () => fault;
-    const callTimeoutMs = code === 'timeout' ? 300 : 5000;
-    const failing = createDynamoState({ client: createLocalClient(proxy.endpoint), table, clock, callTimeoutMs });
-    await expect(failing.load()).rejects.toMatchObject({ name: 'ReadFailure', system: 'state', code });
-    await expect(failing.saveService(service())).rejects.toMatchObject({ name: 'ReadFailure', system: 'state', code });
-  });
-
-  test('nobody listens', async () => {
-    const client = createLocalClient('http://127.0.0.1:1');
-    const nowhere = createDynamoState({ client, table, clock });
-    await expect(nowhere.load()).rejects.toMatchObject({ system: 'state', code: 'unreachable' });
-  });
-
-  test('a call ends at its deadline, repetitions included', async () => {
-    proxy.fault = () => 'hang';
-    const startMs = performance.now();
-    await expect(state.load()).rejects.toMatchObject({ code: 'timeout' });
-    expect(performance.now() - startMs).toBeLessThan(1500);
-  });
-
-  test('the message is short, in one line, and names operation and table', async () => {
-    proxy.fault = () => errorAnswer('ValidationException', `a\nb${'x'.repeat(5000)}`);
-    const failure = await state.load().catch((error: unknown) => error);
-    expect(failure).toHaveProperty('message', expect.stringMatching(new RegExp(`^Query on table ${table}: Valid`)));
-    expect(failure).toHaveProperty('message.length', 300);
-    expect(String(failure)).not.toMatch(/\p{Cc}/u);
   });
 });
