@@ -5,9 +5,9 @@
  * Durations are Go strings outside and milliseconds inside; `null` switches a brake off.
  */
 import * as z from 'zod/mini';
+import type { InFlightLimit } from '../brakes/settings.ts';
 import { parseDurationMs } from '../check-restart/duration.ts';
 import { ACTIONS, MODES, PROTECTION, STANDALONE } from '../check-restart/policy.ts';
-import type { InFlightCap } from './policy-document.ts';
 
 const WEEK_MS = 604_800_000;
 const DURATION_SHAPE = /^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:h|ms|m|s|us|µs|μs|ns))+$/;
@@ -62,14 +62,14 @@ const inFlight = z.union(
   [
     z.pipe(
       z.int().check(z.gte(1), z.lte(10_000)),
-      z.transform((count): InFlightCap => ({ kind: 'count', count })),
+      z.transform((count): InFlightLimit => ({ count })),
     ),
     z.pipe(
       z.string().check(
         z.regex(/^(?:100|\d{1,2}(?:\.\d{1,3})?)%$/),
         z.refine((text) => Number.parseFloat(text) > 0),
       ),
-      z.transform((text): InFlightCap => ({ kind: 'share', share: Number.parseFloat(text) / 100 })),
+      z.transform((text): InFlightLimit => ({ share: Number.parseFloat(text) / 100 })),
     ),
     z.null(),
   ],

@@ -3,67 +3,21 @@
  * uses. A document with any problem is refused whole, with all of its problems: half a policy is nobody's policy.
  */
 import type * as z from 'zod/mini';
+import type { EstateBrakesPart, ServiceBrakesPart } from '../brakes/settings.ts';
 import type { PolicyPart, PolicyRule } from '../check-restart/policy.ts';
 import { PolicyDocumentSchema } from './policy-document-schema.ts';
 import { notAllowed, shown } from './problem.ts';
 import { schemaProblems } from './schema-problems.ts';
 
-/** Some fields of a restart budget, as one rule states them. */
-export interface RestartBudgetPart {
-  /** Restarts a window and instance. */
-  readonly attempts?: number;
-  /** Length of the window, which begins with its first restart. */
-  readonly intervalMs?: number;
-  /** Between two restarts of one service, at least. */
-  readonly delayMs?: number;
-  /** What an exhausted budget means: wait for the next window, or a hold until somebody releases it. */
-  readonly mode?: 'fail' | 'delay';
-}
-
-/** Restarts in flight at once: a number of tasks, or a share (0 to 1) of the service's instances, at least one. */
-export type InFlightCap =
-  | { readonly kind: 'count'; readonly count: number }
-  | { readonly kind: 'share'; readonly share: number };
-
-/** Brakes that a rule sets for the services it matches; `null` = off, absent = as before. */
-export interface RuleBrakesPart {
-  readonly restart?: RestartBudgetPart | null;
-  readonly inFlight?: InFlightCap | null;
-}
-
-/** When a service counts as broken as a whole. */
-export interface ServiceBreakerPart {
-  /** Opens above this share (0 to 1) of unhealthy instances. */
-  readonly share?: number;
-  readonly minInstances?: number;
-  /** Until the first probe; `null` = open until released. */
-  readonly retryMs?: number | null;
-}
-
-/** When the whole estate counts as broken. */
-export interface EstateBreakerPart {
-  /** Opens above this share (0 to 1) of services that are down. */
-  readonly share?: number;
-  readonly minServices?: number;
-}
-
-/** Brakes of the whole deployment; `null` = off, absent = the default. */
-export interface DocumentBrakesPart {
-  /** Restarts a minute and cluster. */
-  readonly perMinute?: number | null;
-  readonly serviceBreaker?: ServiceBreakerPart | null;
-  readonly estateBreaker?: EstateBreakerPart | null;
-}
-
 /** A rule of the document: policy, and brakes beside it. */
 export interface DocumentRule extends PolicyRule {
-  readonly brakes: RuleBrakesPart;
+  readonly brakes: ServiceBrakesPart;
 }
 
 /** A valid policy document. `{}` is one: no rules, all brakes at their defaults. */
 export interface PolicyDocument {
   readonly rules: readonly DocumentRule[];
-  readonly brakes: DocumentBrakesPart;
+  readonly brakes: EstateBrakesPart;
 }
 
 /** The document, or everything that is wrong with it: `PLACE: VALUE is not allowed; allowed: …`. */
@@ -109,7 +63,7 @@ function ruleOf(rule: WrittenRule): DocumentRule {
   return { match, set, brakes: ruleBrakesOf(brakes) };
 }
 
-function ruleBrakesOf(brakes: NonNullable<WrittenRule['brakes']> = {}): RuleBrakesPart {
+function ruleBrakesOf(brakes: NonNullable<WrittenRule['brakes']> = {}): ServiceBrakesPart {
   const { restart, ...others } = brakes;
   if (restart === undefined) return others;
   if (restart === null) return { ...others, restart: null };
@@ -124,7 +78,7 @@ function ruleBrakesOf(brakes: NonNullable<WrittenRule['brakes']> = {}): RuleBrak
   };
 }
 
-function documentBrakesOf(brakes: NonNullable<Written['brakes']>): DocumentBrakesPart {
+function documentBrakesOf(brakes: NonNullable<Written['brakes']>): EstateBrakesPart {
   const { serviceBreaker, ...others } = brakes;
   if (serviceBreaker === undefined) return others;
   if (serviceBreaker === null) return { ...others, serviceBreaker: null };

@@ -58,7 +58,7 @@ describe('the policy document', () => {
           },
           brakes: {
             restart: { attempts: 2, intervalMs: 1_800_000, delayMs: 15_000, mode: 'delay' },
-            inFlight: { kind: 'share', share: 0.1 },
+            inFlight: { share: 0.1 },
           },
         },
         { match: { service: 'web-*', check: 'warmup' }, set: { limit: 0 }, brakes: {} },
@@ -89,10 +89,7 @@ describe('the policy document', () => {
   });
 
   it('takes a number of tasks in flight', () => {
-    expect(documentOf(withRule({ brakes: { inFlight: 3 } })).rules[0]?.brakes.inFlight).toEqual({
-      kind: 'count',
-      count: 3,
-    });
+    expect(documentOf(withRule({ brakes: { inFlight: 3 } })).rules[0]?.brakes.inFlight).toEqual({ count: 3 });
   });
 
   it('names every problem at once, with its place and what is allowed', () => {
