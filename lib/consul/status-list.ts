@@ -80,7 +80,6 @@ export class StatusList {
   async readNow(signal: AbortSignal): Promise<void> {
     const reply = await this.#options.client.get({ path: this.#path, signal });
     const checks = decodeStateChecks(reply?.body, this.#path);
-    this.forgetFailure();
     this.#store({ checks, index: reply?.index });
     this.#index = reply?.index;
   }

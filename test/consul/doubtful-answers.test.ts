@@ -170,3 +170,11 @@ test('a gzip error answer is readable in the message', async () => {
   );
   expect(failure.message).toContain('disk is full');
 });
+
+test('a small answer that unpacks to more than we would hold is no data', async () => {
+  const bomb = gzipSync(`[${' '.repeat(70_000_000)}]`);
+  const failure = await failureOf((response) =>
+    response.writeHead(200, { ...SOUND, 'content-encoding': 'gzip' }).end(bomb),
+  );
+  expect(failure.code).toBe('malformed');
+});

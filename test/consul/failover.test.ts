@@ -128,3 +128,29 @@ test('other 4xx are final', async () => {
   await expect(readOnce(portFor([server.address]))).rejects.toMatchObject({ code: 'server-error' });
   expect(server.asked).toHaveLength(1);
 });
+
+test('a 403 that a fresh token mends does not use up a try', async () => {
+  const server = await serve((request, response, count) =>
+    count === 1 ? void response.writeHead(403).end() : tooMany(request, response, count),
+  );
+  await expect(readOnce(portFor([server.address], { clock: jumpingClock() }))).rejects.toMatchObject({
+    code: 'rate-limited',
+    message: /after 3 tries/,
+  });
+  expect(server.asked).toHaveLength(4);
+});
+
+test('a read whose caller has given up already asks nobody', async () => {
+  const server = await serve(silent);
+  const watch = portFor([server.address]).watchUnhealthy({ warnings: false });
+  await expect(watch.read(AbortSignal.abort())).rejects.toMatchObject({ code: 'timeout', message: /given up/ });
+  expect(server.asked).toEqual([]);
+});
+
+test('a caller who gives up during a read is not kept waiting', async () => {
+  const abort = new AbortController();
+  const server = await serve(() => abort.abort());
+  const watch = portFor([server.address]).watchUnhealthy({ warnings: false });
+  await expect(watch.read(abort.signal)).rejects.toMatchObject({ code: 'timeout' });
+  expect(server.asked).toHaveLength(1);
+});

@@ -3,6 +3,7 @@ import { watchUnhealthy } from '../../lib/consul/unhealthy-watch.ts';
 import { ReadFailure, type UnhealthyAnswer } from '../../lib/ports.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 import { FakeConsul } from './fake-consul.ts';
+import { rawCheck } from './scripted-server.ts';
 
 const START_MS = 1_000_000;
 const never = new AbortController().signal;
@@ -139,6 +140,28 @@ describe('a watch on what is bad', () => {
     consul.set('warning', [{ CheckID: 'b' }]);
     expect(ids(await watch.change(START_MS + 1000, never))).toEqual(['b warning']);
   });
+});
+
+test('change without a read before waits for both lists: one alone would make the other look healthy', async () => {
+  const clock = new VirtualClock(START_MS);
+  const warningsRead = Promise.withResolvers<void>();
+  const client = {
+    get: async ({ path }: { readonly path: string }) => {
+      if (path.endsWith('warning')) await warningsRead.promise;
+      return { body: [rawCheck({ CheckID: path })], index: '5' };
+    },
+    close: async () => undefined,
+  };
+  const watch = watchUnhealthy({ client, clock, warnings: true, marginMs: 0 });
+  let answer: UnhealthyAnswer | undefined;
+  const change = watch.change(START_MS + 50_000, never).then((given) => {
+    answer = given;
+  });
+  await clock.advance(1);
+  expect(answer).toBeUndefined();
+  warningsRead.resolve();
+  await change;
+  expect(answer?.checks).toHaveLength(2);
 });
 
 describe('between waits', () => {
