@@ -70,7 +70,7 @@ interface Draft {
   allowed: number;
   /** A forced deployment was allowed. */
   forced: boolean;
-  /** The stored budget refused a due restart. */
+  /** The budget refused a due restart. */
   spent: boolean;
 }
 
@@ -152,7 +152,7 @@ function decide(pass: Pass, candidate: Candidate): readonly Withholding[] {
     inFlightBrake(facts, projected, { forced, alone: draft.forced || (forced && draft.allowed > 0) }, nowMs),
     rateBrake(minute, brakes.perMinute, cost),
   ].filter((reason) => reason !== undefined);
-  if (budgetBrake(draft.observed, restart, facts.instances, cost, nowMs) !== undefined) draft.spent = true;
+  if (reasons.some(({ brake }) => brake === 'restart-budget')) draft.spent = true;
   if (reasons.length > 0) return reasons;
 
   draft.projected = charge(projected, { id: candidate.id, cost }, nowMs, facts.brakes);

@@ -124,6 +124,11 @@ describe('inFlightBrake', () => {
     expect(inFlightBrake(idle, idle.state, { forced: true, alone: false }, 1)).toBeUndefined();
   });
 
+  it('its end is unknown while a restart of this very pass is in flight: it will be missing first', () => {
+    const facts = withCap({ count: 1 }, inFlight([20_000], { fullSinceMs: 15_000 }));
+    expect(inFlightBrake(facts, facts.state, stop, 20_000)).toEqual({ brake: 'in-flight', reason: 'concurrency-cap' });
+  });
+
   it.each<[string, Partial<BrakeState>, number | undefined]>([
     ['unknown while an instance is missing', {}, undefined],
     ['known once all run', { fullSinceMs: 15_000 }, 25_000],

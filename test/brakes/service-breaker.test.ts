@@ -139,6 +139,13 @@ describe('the probe', () => {
     ]);
   });
 
+  it('is told from an older restart of the same ID whose slot is still taken', () => {
+    const facts = service({ instances: 4, unhealthy: sick(3) });
+    const older = withBreaker(probing, { inFlight: [{ id: 'task-0', sinceMs: atMs - 1, places: 4 }] });
+    expect(observeBreaker(facts, older, SETTINGS, true, atMs + 20).state.breaker?.ready).toBe(true);
+    expect(observeBreaker(facts, older, SETTINGS, true, atMs + 20).state.breaker?.probe).toBeUndefined();
+  });
+
   it('is not failed by instances older than it', () => {
     const facts = service({ instances: 4, unhealthy: replaced(false, atMs - 1) });
     expect(observeBreaker(facts, landed, SETTINGS, true, atMs + 20).state.breaker?.failedProbes).toBe(0);
