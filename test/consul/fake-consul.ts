@@ -3,8 +3,12 @@
  * measured on Consul 1.8: woken by a change of their list, by a changed Output, by every check write while the list is
  * empty, and ended unchanged a sixteenth late.
  */
+
+import { onTestFinished } from 'vitest';
 import type { ConsulClient, ConsulReply, ConsulRequest } from '../../lib/consul/client.ts';
+import { watchUnhealthy } from '../../lib/consul/unhealthy-watch.ts';
 import type { Clock } from '../../lib/ports.ts';
+import { VirtualClock } from '../virtual-clock.ts';
 import { rawCheck } from './scripted-server.ts';
 
 type Status = 'critical' | 'warning';
@@ -85,4 +89,16 @@ export class FakeConsul implements ConsulClient {
     this.#wakers.delete(wake);
     signal?.removeEventListener('abort', wake);
   }
+}
+
+/** When the virtual clock of `watchBegun` starts. */
+export const START_MS = 1_000_000;
+
+/** A watch on a fake Consul, closed with the test. */
+export function watchBegun(warnings = false) {
+  const clock = new VirtualClock(START_MS);
+  const consul = new FakeConsul(clock);
+  const watch = watchUnhealthy({ client: consul, clock, warnings, marginMs: 10_000 });
+  onTestFinished(() => watch.close());
+  return { clock, consul, watch };
 }

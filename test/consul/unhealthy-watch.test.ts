@@ -1,40 +1,31 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { watchUnhealthy } from '../../lib/consul/unhealthy-watch.ts';
-import { ReadFailure, type UnhealthyAnswer } from '../../lib/ports.ts';
+import type { UnhealthyAnswer } from '../../lib/ports.ts';
 import { VirtualClock } from '../virtual-clock.ts';
-import { FakeConsul } from './fake-consul.ts';
+import { START_MS, watchBegun } from './fake-consul.ts';
 import { rawCheck } from './scripted-server.ts';
 
-const START_MS = 1_000_000;
 const never = new AbortController().signal;
-
-function begin(warnings = false) {
-  const clock = new VirtualClock(START_MS);
-  const consul = new FakeConsul(clock);
-  const watch = watchUnhealthy({ client: consul, clock, warnings, marginMs: 10_000 });
-  onTestFinished(() => watch.close());
-  return { clock, consul, watch };
-}
 
 const ids = (answer: UnhealthyAnswer | undefined) =>
   answer?.checks.map(({ checkId, status }) => `${checkId} ${status}`);
 
 describe('a watch on what is bad', () => {
   test('reads the critical list; the warning list only where asked', async () => {
-    const { consul, watch } = begin();
+    const { consul, watch } = watchBegun();
     consul.set('critical', [{ CheckID: 'a' }]);
     consul.set('warning', [{ CheckID: 'b' }]);
     expect(ids(await watch.read(never))).toEqual(['a critical']);
     expect(consul.asked).toHaveLength(1);
 
-    const both = begin(true);
+    const both = watchBegun(true);
     both.consul.set('critical', [{ CheckID: 'a' }]);
     both.consul.set('warning', [{ CheckID: 'b' }]);
     expect(ids(await both.watch.read(never))).toEqual(['a critical', 'b warning']);
   });
 
   test('a change resolves at once, not at the end of the wait', async () => {
-    const { clock, consul, watch } = begin(true);
+    const { clock, consul, watch } = watchBegun(true);
     await watch.read(never);
     const change = watch.change(START_MS + 50_000, never);
     await clock.advance(3000);
@@ -44,14 +35,14 @@ describe('a watch on what is bad', () => {
   });
 
   test('the query asks with the index of the last answer and the time that is left, five minutes at most', async () => {
-    const { clock, consul, watch } = begin();
+    const { clock, consul, watch } = watchBegun();
     consul.set('critical', [{ CheckID: 'a' }]);
     await watch.read(never);
     void watch.change(START_MS + 50_000, never);
     await clock.advance(1);
     expect(consul.asked.at(-1)?.query).toEqual({ index: '2', wait: '50000ms' });
 
-    const long = begin();
+    const long = watchBegun();
     await long.watch.read(never);
     void long.watch.change(START_MS + 3_600_000, never);
     await long.clock.advance(1);
@@ -59,7 +50,7 @@ describe('a watch on what is bad', () => {
   });
 
   test("without a change it ends at the caller's instant by our own timer, and not when Consul answers late", async () => {
-    const { clock, watch } = begin();
+    const { clock, watch } = watchBegun();
     await watch.read(never);
     let endedAtMs: number | undefined;
     void watch.change(START_MS + 16_000, never).then((answer) => {
@@ -71,7 +62,7 @@ describe('a watch on what is bad', () => {
   });
 
   test('an instant that is past ends at once, and asks nothing', async () => {
-    const { consul, watch } = begin();
+    const { consul, watch } = watchBegun();
     await watch.read(never);
     expect(await watch.change(START_MS, never)).toBeUndefined();
     expect(consul.asked).toHaveLength(1);
@@ -86,7 +77,7 @@ describe('a watch on what is bad', () => {
     ['service ID', { ServiceID: 'orders-2' }, true],
     ['CreateIndex', { CreateIndex: 99 }, true],
   ])('another %s: %j differs: %s', async (_what, fields, differs) => {
-    const { clock, consul, watch } = begin();
+    const { clock, consul, watch } = watchBegun();
     consul.set('critical', [{ CheckID: 'a' }]);
     await watch.read(never);
     const change = watch.change(START_MS + 5000, never);
@@ -97,7 +88,7 @@ describe('a watch on what is bad', () => {
   });
 
   test('a changed output is in the next answer that is given out', async () => {
-    const { clock, consul, watch } = begin(true);
+    const { clock, consul, watch } = watchBegun(true);
     consul.set('critical', [{ CheckID: 'a', Output: '' }]);
     await watch.read(never);
     const change = watch.change(START_MS + 50_000, never);
@@ -109,7 +100,7 @@ describe('a watch on what is bad', () => {
   });
 
   test("the other list's query stays in flight and its change comes next", async () => {
-    const { clock, consul, watch } = begin(true);
+    const { clock, consul, watch } = watchBegun(true);
     consul.set('critical', [{ CheckID: 'a' }]);
     consul.set('warning', [{ CheckID: 'b' }]);
     await watch.read(never);
@@ -125,7 +116,7 @@ describe('a watch on what is bad', () => {
   });
 
   test('a check that moved between the lists is in the answer once, as the newer list has it', async () => {
-    const { clock, consul, watch } = begin(true);
+    const { clock, consul, watch } = watchBegun(true);
     consul.set('warning', [{ CheckID: 'a' }]);
     await watch.read(never);
     const change = watch.change(START_MS + 50_000, never);
@@ -136,7 +127,7 @@ describe('a watch on what is bad', () => {
   });
 
   test('change without a read before gives out the first whole answer, of both lists', async () => {
-    const { consul, watch } = begin(true);
+    const { consul, watch } = watchBegun(true);
     consul.set('warning', [{ CheckID: 'b' }]);
     expect(ids(await watch.change(START_MS + 1000, never))).toEqual(['b warning']);
   });
@@ -166,7 +157,7 @@ test('change without a read before waits for both lists: one alone would make th
 
 describe('between waits', () => {
   test('a change that happens while nobody waits is not lost', async () => {
-    const { clock, consul, watch } = begin();
+    const { clock, consul, watch } = watchBegun();
     await watch.read(never);
     const first = watch.change(START_MS + 1000, never);
     await clock.advance(1000);
@@ -178,7 +169,7 @@ describe('between waits', () => {
   });
 
   test('what an immediate read has given out is not given out again by the query in flight', async () => {
-    const { clock, consul, watch } = begin();
+    const { clock, consul, watch } = watchBegun();
     await watch.read(never);
     const first = watch.change(START_MS + 1000, never);
     await clock.advance(1000);
@@ -191,7 +182,7 @@ describe('between waits', () => {
   });
 
   test('an answer in flight that a read has overtaken does not bring the old state back', async () => {
-    const { clock, consul, watch } = begin();
+    const { clock, consul, watch } = watchBegun();
     await watch.read(never);
     const first = watch.change(START_MS + 1000, never);
     await clock.advance(500);
@@ -211,7 +202,7 @@ describe('between waits', () => {
   });
 
   test('an index that goes backwards is dropped, and the answer is data', async () => {
-    const { clock, consul, watch } = begin();
+    const { clock, consul, watch } = watchBegun();
     for (let index = 0; index < 50; index++) consul.writeElsewhere();
     consul.set('critical', [{ CheckID: 'a' }]);
     await watch.read(never);
@@ -222,101 +213,5 @@ describe('between waits', () => {
     expect(consul.asked.slice(-2).map(({ query }) => query.index)).toEqual([undefined, '3']);
     consul.set('critical', []);
     expect(ids(await change)).toEqual([]);
-  });
-});
-
-describe('failures', () => {
-  const failure = new ReadFailure('consul', 'no-leader', 'no leader');
-
-  test('of a query reject the wait; the next one starts afresh, and has lost nothing', async () => {
-    const { clock, consul, watch } = begin();
-    await watch.read(never);
-    const first = watch.change(START_MS + 50_000, never);
-    await clock.advance(10);
-    consul.failure = failure;
-    consul.wake();
-    await expect(first).rejects.toBe(failure);
-    consul.failure = undefined;
-    consul.set('critical', [{ CheckID: 'a' }]);
-    expect(ids(await watch.change(START_MS + 50_000, never))).toEqual(['a critical']);
-    expect(consul.asked.at(-1)?.query).toEqual({});
-  });
-
-  test('while nobody waits are no news to the next wait', async () => {
-    const { clock, consul, watch } = begin();
-    await watch.read(never);
-    const first = watch.change(START_MS + 1000, never);
-    await clock.advance(1000);
-    await first;
-    consul.failure = failure;
-    consul.wake();
-    await clock.advance(10);
-    consul.failure = undefined;
-    const second = watch.change(START_MS + 5000, never);
-    await clock.advance(10_000);
-    expect(await second).toBeUndefined();
-  });
-
-  test('of one list fail the read: half an answer is none', async () => {
-    const { consul, watch } = begin(true);
-    consul.failure = failure;
-    await expect(watch.read(never)).rejects.toBe(failure);
-  });
-
-  test('an aborted wait ends without an answer; close ends what is in flight', async () => {
-    const { clock, watch } = begin(true);
-    await watch.read(never);
-    const abort = new AbortController();
-    const wait = watch.change(START_MS + 50_000, abort.signal);
-    await clock.advance(10);
-    abort.abort();
-    expect(await wait).toBeUndefined();
-    const other = watch.change(START_MS + 50_000, never);
-    await watch.close();
-    expect(await other).toBeUndefined();
-    await expect(watch.read(never)).rejects.toMatchObject({ code: 'timeout' });
-    expect(clock.nextWakeMs).toBeUndefined();
-  });
-});
-
-describe('a busy datacenter', () => {
-  test.each([
-    [false, 250],
-    [true, 334],
-  ])(
-    '50 writes a second elsewhere (warnings: %s): at most 220 requests in 50 s, a change seen within %s ms',
-    async (warnings, lateMs) => {
-      const { clock, consul, watch } = begin(warnings);
-      const stop = new AbortController();
-      void (async () => {
-        for (let at = START_MS; !stop.signal.aborted; at += 20) {
-          await clock.sleepUntil(at, stop.signal);
-          consul.writeElsewhere();
-        }
-      })();
-      await watch.read(never);
-      let seenAtMs: number | undefined;
-      void watch.change(START_MS + 60_000, never).then(() => {
-        seenAtMs = clock.nowMs();
-      });
-      await clock.advance(50_000);
-      expect(seenAtMs).toBeUndefined();
-      expect(consul.asked.length).toBeLessThanOrEqual(warnings ? 213 : 212);
-      expect(consul.asked.length).toBeGreaterThan(150);
-      consul.set('critical', [{ CheckID: 'a' }]);
-      await clock.advance(1000);
-      expect(seenAtMs).toBeLessThanOrEqual(START_MS + 50_000 + lateMs);
-      stop.abort();
-    },
-  );
-
-  test('a server that never gives an index is not asked in a tight loop', async () => {
-    const { clock, consul, watch } = begin();
-    consul.restore(0);
-    await watch.read(never);
-    const change = watch.change(START_MS + 10_000, never);
-    await clock.advance(10_000);
-    expect(await change).toBeUndefined();
-    expect(consul.asked.length).toBeLessThanOrEqual(1 + 10 + 40 + 1);
   });
 });
