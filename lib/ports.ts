@@ -131,12 +131,17 @@ export interface ConsulPort {
 
 /** Identity of a check: IDs are unique per node only. */
 export function checkKey(check: Pick<CheckRef, 'partition' | 'namespace' | 'node' | 'checkId'>): string {
-  return [check.partition, check.namespace, check.node, check.checkId].map(encodeURIComponent).join('/');
+  return joined([check.partition, check.namespace, check.node, check.checkId]);
 }
 
 /** Identity of a service instance: service IDs are unique per node (and namespace) only. */
 export function instanceKey(instance: Pick<InstanceRef, 'partition' | 'namespace' | 'node' | 'serviceId'>): string {
-  return [instance.partition, instance.namespace, instance.node, instance.serviceId].map(encodeURIComponent).join('/');
+  return joined([instance.partition, instance.namespace, instance.node, instance.serviceId]);
+}
+
+/** Half a surrogate pair in a name must not end a pass. */
+function joined(parts: readonly string[]): string {
+  return parts.map((part) => encodeURIComponent(part.toWellFormed())).join('/');
 }
 
 // ------------------------------------------------------------------------------------------------------- ECS

@@ -25,11 +25,17 @@ export type PolicyDocumentResult =
   | { readonly ok: true; readonly document: PolicyDocument }
   | { readonly ok: false; readonly problems: readonly string[] };
 
+/** The last good document is kept in one item of the table, which takes 400 KB. */
+const LONGEST_DOCUMENT = 100_000;
+
 type Written = z.infer<typeof PolicyDocumentSchema>;
 type WrittenRule = NonNullable<Written['rules']>[number];
 
 /** Reads a policy document. Never throws, whatever the text is. */
 export function parsePolicyDocument(text: string): PolicyDocumentResult {
+  if (text.length > LONGEST_DOCUMENT) {
+    return { ok: false, problems: [`policy document: ${text.length} characters; allowed: up to ${LONGEST_DOCUMENT}`] };
+  }
   let json: unknown;
   try {
     json = JSON.parse(text);
