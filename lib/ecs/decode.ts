@@ -87,7 +87,7 @@ function hostPortsOf(task: Task): number[] {
   return [...new Set(bindings.flatMap(({ hostPort }) => (hostPort ? [hostPort] : [])))];
 }
 
-function instantMs(date: Date | undefined): number | undefined {
+function instantMs(date: { getTime(): number } | undefined): number | undefined {
   const atMs = date?.getTime();
   return atMs !== undefined && Number.isFinite(atMs) ? atMs : undefined;
 }

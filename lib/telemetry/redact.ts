@@ -2,6 +2,7 @@
  * The last gate before a log line or an event leaves: whatever a caller hands in, no secret and no check output passes,
  * and nothing is large. Callers should not hand such things in; this is for the day on which one does.
  */
+import { isDate } from 'node:util/types';
 import type { LogLevel } from '../ports.ts';
 
 const REDACTED = '[redacted]';
@@ -51,7 +52,7 @@ function clean(value: unknown, how: Cleaning): unknown {
   if (typeof value === 'bigint') return value.toString();
   if (typeof value === 'function' || typeof value === 'symbol') return undefined;
   if (typeof value !== 'object' || value === null) return value;
-  if (value instanceof Date) return String(value);
+  if (isDate(value)) return String(value);
   if (how.depth >= DEEPEST) return '[deeper]';
   const inner = { ...how, depth: how.depth + 1 };
   if (value instanceof Error) return cleanEntries(entriesOfError(value), inner);

@@ -146,6 +146,7 @@ describe('when the function runs', () => {
       Target: {
         Arn: { 'Fn::GetAtt': ['WatchChecksLambdaFunction', 'Arn'] },
         RoleArn: { 'Fn::GetAtt': ['WatchChecksScheduleRole', 'Arn'] },
+        Input: '{"action":"window"}',
         RetryPolicy: { MaximumRetryAttempts: 0, MaximumEventAgeInSeconds: 60 },
       },
     });

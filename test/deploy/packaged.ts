@@ -27,9 +27,12 @@ export interface Packaged {
 export async function packaged(params: Readonly<Record<string, string>> = {}): Promise<Packaged> {
   const out = await mkdtemp(join(tmpdir(), 'packaged-'));
   const flags = Object.entries(params).flatMap(([name, value]) => ['--param', `${name}=${value}`]);
-  await promisify(execFile)(process.execPath, [OSLS, 'package', '--package', out, '--region', 'eu-west-1', ...flags], {
-    cwd: ROOT,
-  });
+  const args = [OSLS, 'package', '--package', out, '--region', 'eu-west-1', ...flags];
+  await promisify(execFile)(process.execPath, args, { cwd: ROOT }).catch(
+    (failure: { stdout: string; stderr: string }) => {
+      throw new Error(`osls package failed:\n${failure.stdout}${failure.stderr}`);
+    },
+  );
   const template: unknown = JSON.parse(await readFile(join(out, 'cloudformation-template-update-stack.json'), 'utf8'));
   return { resources: resourcesOf(template), zip: await readFile(join(out, 'watchChecks.zip')) };
 }
