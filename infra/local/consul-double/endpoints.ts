@@ -9,7 +9,7 @@ import { WRITES } from './writes.ts';
 
 /** Throws `ConsulError` for what Consul refuses. */
 export async function answerExchange(world: World, exchange: Exchange): Promise<Answer> {
-  const { method, path } = exchange;
+  const { path } = exchange;
   if (path.startsWith('kv/')) return kvEndpoint(world, exchange);
   const listing = LISTINGS.find((one) => matches(one.path, path));
   if (listing) {
@@ -26,8 +26,7 @@ export async function answerExchange(world: World, exchange: Exchange): Promise<
   if (!plain) return bareAnswer(404);
   requireMethod(exchange, 'GET');
   if (path.startsWith('agent/')) exchange.access.requireAgent();
-  if (method === 'GET') return jsonAnswer(plain(world));
-  return bareAnswer(404);
+  return jsonAnswer(plain(world));
 }
 
 const LEADER = '127.0.0.1:8300';
