@@ -2,6 +2,7 @@
  * What the use cases need from outside. Adapters (`lib/consul`, `lib/ecs`, `lib/dynamodb`, `lib/telemetry`) implement
  * these; use cases see nothing else. All instants and durations are milliseconds.
  */
+import type { BrakeState, EstateState } from './brakes/state.ts';
 import type { EcsService, EcsTask, TaskProtection } from './check-restart/ecs-facts.ts';
 import type { CheckState } from './check-restart/evaluation.ts';
 
@@ -226,7 +227,10 @@ export interface ServiceState {
   readonly version: number;
   readonly claims: readonly Claim[];
   readonly refused: readonly RefusedTry[];
-  readonly lastRestartMs?: number;
+  /** Budget, restarts in flight, hold and breaker; charged in the same write as a claim. */
+  readonly brakes: BrakeState;
+  /** Longest grace of the checks that its last restart was for: how long a replacement is not proven. */
+  readonly graceMs?: number;
   /** PRIMARY deployment at the time our forced one failed or vanished; none is forced again while it is still that one. */
   readonly failedDeployment?: string;
 }
@@ -238,6 +242,13 @@ export interface Heartbeat {
   readonly settleUntilMs?: number;
   /** Check key → reason word last logged. Bounded. */
   readonly reported: Readonly<Record<string, string>>;
+}
+
+/** Brakes of the whole deployment: the estate breaker and the hold for all. */
+export interface StoredEstate {
+  /** 0 = there is no item yet. */
+  readonly version: number;
+  readonly state: EstateState;
 }
 
 /** The last policy document that was valid, as text. */
@@ -252,6 +263,7 @@ export interface StoredState {
   readonly policy?: StoredPolicy;
   readonly checks: readonly WatchedCheck[];
   readonly services: readonly ServiceState[];
+  readonly estate?: StoredEstate;
   /** Items that could not be understood: set aside under their key, reported, never acted upon. */
   readonly unreadable: readonly { readonly key: string; readonly problem: string }[];
 }
@@ -283,11 +295,20 @@ export interface StatePort {
   /** Strong read; version 0 where there is none. */
   readService(key: string): Promise<ServiceState>;
   saveService(service: ServiceState): Promise<WriteResult>;
-  /** Takes one place among the restarts of the last 60 s of a cluster; `undefined` = taken, else when one is free again. */
+  /** Strong read; version 0 and an empty state where there is none. */
+  readEstate(): Promise<StoredEstate>;
+  saveEstate(estate: StoredEstate): Promise<WriteResult>;
+  /** Instants of a cluster's restarts of the last 60 s, oldest first. */
+  recentRestarts(cluster: string, nowMs: number): Promise<readonly number[]>;
+  /**
+   * Takes places among the restarts of the last 60 s of a cluster; `undefined` = taken, else when enough are free again.
+   * More places than `perMinute` are never free.
+   */
   takeRestartSlot(
     cluster: string,
     nowMs: number,
     perMinute: number,
+    places: number,
   ): Promise<{ readonly freeAtMs: number } | undefined>;
   saveHeartbeat(heartbeat: Heartbeat): Promise<void>;
   savePolicy(policy: StoredPolicy): Promise<void>;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { FAULTS, type Fault } from '../../infra/local/ecs-double/faults.ts';
 import { readFailure } from '../../lib/ecs/failures.ts';
 import { ReadFailure } from '../../lib/ports.ts';
@@ -68,5 +68,34 @@ describe('a read that failed', () => {
     const { message } = readFailure('ListTasks', new Error(`a\nb\u0000${'x'.repeat(500)}`));
     expect(message).toMatch(/^ListTasks: a b x+$/);
     expect(message).toHaveLength(300);
+  });
+});
+
+describe('the deadline of a call', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it('is 10 s for every one of them', async () => {
+    const timeout = vi.spyOn(AbortSignal, 'timeout');
+    const { double, port } = stage();
+    double.world.addService({ name: 'web', cluster: CLUSTER, desiredCount: 0 });
+    await port.describeTasks(CLUSTER, [T1]);
+    await port.describeServices(CLUSTER, ['web']);
+    await port.taskProtection(CLUSTER, [T1]);
+    await port.listTasks(CLUSTER, {});
+    await port.listServices(CLUSTER);
+    await port.stopTask({ cluster: CLUSTER, task: T1, reason: 'x' });
+    await port.forceNewDeployment({ cluster: CLUSTER, service: 'web' });
+    expect(double.calls).toHaveLength(7);
+    expect(timeout.mock.calls).toStrictEqual(Array.from({ length: 7 }, () => [10_000]));
+  });
+
+  it('ends a call that hangs, its retries included', async () => {
+    const { double, port } = stage({ callTimeoutMs: 50 });
+    double.faults.add('*', FAULTS.hang);
+    const startMs = performance.now();
+    await expect(port.describeTasks(CLUSTER, [T1])).rejects.toMatchObject({ code: 'timeout' });
+    expect(await port.stopTask({ cluster: CLUSTER, task: T1, reason: 'x' })).toMatchObject({ outcome: 'unknown' });
+    expect(performance.now() - startMs).toBeLessThan(5000);
+    expect(double.calls).toHaveLength(2);
   });
 });
