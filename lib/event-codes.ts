@@ -48,6 +48,14 @@ export const EVENT_CODES = {
   },
   'deployment-forced': { level: 'info', alarm: false, meaning: 'ECS began a forced deployment' },
 
+  'budget-spent': { level: 'error', alarm: true, meaning: 'A restart budget is spent; see mode and untilMs' },
+  'replacement-overdue': { level: 'error', alarm: true, meaning: 'A restarted task has no proven replacement' },
+  'breaker-opened': { level: 'error', alarm: true, meaning: 'Most instances of a service are unhealthy' },
+  'breaker-probe-failed': { level: 'warn', alarm: false, meaning: 'The replacement of a probe is unhealthy, too' },
+  'breaker-closed': { level: 'info', alarm: false, meaning: 'A service breaker has closed' },
+  'estate-breaker-opened': { level: 'error', alarm: true, meaning: 'Most services are down; nothing is restarted' },
+  'estate-breaker-closed': { level: 'info', alarm: false, meaning: 'The estate breaker has closed' },
+
   'lease-held': { level: 'info', alarm: false, meaning: 'Another window is open; this one does nothing' },
   'lease-lost': { level: 'warn', alarm: false, meaning: 'The lease was lost to another window; this one ends' },
   'state-conflict': {
@@ -64,6 +72,7 @@ export const EVENT_CODES = {
   'settings-invalid': { level: 'error', alarm: true, meaning: 'The settings are invalid; nothing runs' },
 
   'consul-degraded': { level: 'error', alarm: true, meaning: 'Consul gave no answer, or a doubtful one; see problem' },
+  'consul-tls-not-verified': { level: 'warn', alarm: false, meaning: 'Certificates of Consul are not verified' },
   'consul-failover': { level: 'warn', alarm: false, meaning: 'One Consul address failed and another was asked' },
   'ecs-failed': { level: 'error', alarm: true, meaning: 'ECS could not be asked' },
   'events-not-published': { level: 'error', alarm: true, meaning: 'Events did not reach EventBridge' },

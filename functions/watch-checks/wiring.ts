@@ -3,6 +3,7 @@
  * process wires, later ones reuse what is wired (connections, cached secrets). What failed to wire is tried again.
  */
 import type { Context } from 'aws-lambda';
+import { DEFAULT_ESTATE_BRAKES, DEFAULT_SERVICE_BRAKES } from '../../lib/brakes/settings.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { parseMetaPolicy } from '../../lib/config/meta-policy.ts';
 import { parsePolicyDocument } from '../../lib/config/policy-document.ts';
@@ -164,6 +165,9 @@ function watchSettings(settings: Settings, where: Whereabouts): WatchSettings {
     allowedServices: allowed.services,
     requireAddress: settings.requireAddress,
     proxyStartedBy: PROXY_STARTED_BY,
-    restartsPerMinute: settings.restartsPerMinute,
+    brakes: {
+      service: DEFAULT_SERVICE_BRAKES,
+      estate: { ...DEFAULT_ESTATE_BRAKES, perMinute: settings.restartsPerMinute },
+    },
   };
 }

@@ -2,9 +2,19 @@
  * `StatePort` in memory, for `simulate` and tests: the same answers as the table gives (one contract suite holds both to
  * that), every write recorded, and failures, conflicts and unreadable items on demand.
  */
+import { recentRestarts } from '../../lib/brakes/rate.ts';
+import { NO_BRAKE_STATE } from '../../lib/brakes/state.ts';
 import { stateFailure } from '../../lib/dynamodb/failure.ts';
-import { HEARTBEAT_KEY, leaseKey, POLICY_KEY, serviceKey, slotKey, watchedCheckKey } from '../../lib/dynamodb/keys.ts';
-import { slotFreeAt, stillCounted } from '../../lib/dynamodb/slots.ts';
+import {
+  ESTATE_KEY,
+  HEARTBEAT_KEY,
+  leaseKey,
+  POLICY_KEY,
+  serviceKey,
+  slotKey,
+  watchedCheckKey,
+} from '../../lib/dynamodb/keys.ts';
+import { slotFreeAt } from '../../lib/dynamodb/slots.ts';
 import type {
   Heartbeat,
   HistoryEntry,
@@ -12,6 +22,7 @@ import type {
   ReadFailure,
   ServiceState,
   StatePort,
+  StoredEstate,
   StoredPolicy,
   StoredState,
   WatchedCheck,
@@ -53,6 +64,7 @@ export class MemoryState implements StatePort {
 
   #heartbeat: Heartbeat | undefined;
   #policy: StoredPolicy | undefined;
+  #estate: StoredEstate = { version: 0, state: {} };
   readonly #checks = new Map<string, WatchedCheck>();
   readonly #services = new Map<string, ServiceState>();
   readonly #leases = new Map<string, Lease>();
@@ -70,7 +82,7 @@ export class MemoryState implements StatePort {
 
   /** Makes saves and deletes of versioned items answer `conflict`, as if somebody else had written. */
   conflict(options: FaultOptions = {}): void {
-    this.#plan('conflict', { of: ['saveCheck', 'deleteCheck', 'saveService'], ...options }, false);
+    this.#plan('conflict', { of: ['saveCheck', 'deleteCheck', 'saveService', 'saveEstate'], ...options }, false);
   }
 
   /** Ends all planned faults. */
@@ -89,6 +101,7 @@ export class MemoryState implements StatePort {
       services: [...this.#services].filter(([key]) => this.#readable(key)).map(([, one]) => structuredClone(one)),
       unreadable: [...this.#unreadable].map(([key, problem]) => ({ key, problem })),
       ...(this.#heartbeat && this.#readable(HEARTBEAT_KEY.sk) ? { heartbeat: structuredClone(this.#heartbeat) } : {}),
+      ...(this.#estate.version > 0 && this.#readable(ESTATE_KEY.sk) ? { estate: structuredClone(this.#estate) } : {}),
       ...(this.#policy && this.#readable(POLICY_KEY.sk) ? { policy: structuredClone(this.#policy) } : {}),
     }));
   }
@@ -112,7 +125,7 @@ export class MemoryState implements StatePort {
     return this.#run('readService', () => {
       this.#refuseUnreadable(serviceKey(key).sk);
       const there = this.#services.get(serviceKey(key).sk);
-      return there ? structuredClone(there) : { key, version: 0, claims: [], refused: [] };
+      return there ? structuredClone(there) : { key, version: 0, claims: [], refused: [], brakes: NO_BRAKE_STATE };
     });
   }
 
@@ -120,13 +133,38 @@ export class MemoryState implements StatePort {
     return this.#save('saveService', this.#services, serviceKey(service.key).sk, service);
   }
 
-  async takeRestartSlot(cluster: string, nowMs: number, perMinute: number): ReturnType<StatePort['takeRestartSlot']> {
+  async readEstate(): Promise<StoredEstate> {
+    return this.#run('readEstate', () => {
+      this.#refuseUnreadable(ESTATE_KEY.sk);
+      return structuredClone(this.#estate);
+    });
+  }
+
+  async saveEstate(estate: StoredEstate): Promise<WriteResult> {
+    return this.#guarded('saveEstate', () => {
+      if (!this.#readable(ESTATE_KEY.sk) || this.#estate.version !== estate.version) return 'conflict';
+      this.#estate = { version: estate.version + 1, state: structuredClone(estate.state) };
+      this.#record('saveEstate', ESTATE_KEY.sk, estate.state);
+      return 'saved';
+    });
+  }
+
+  async recentRestarts(cluster: string, nowMs: number): Promise<readonly number[]> {
+    return this.#run('recentRestarts', () => recentRestarts(this.#slots.get(slotKey(cluster).sk) ?? [], nowMs));
+  }
+
+  async takeRestartSlot(
+    cluster: string,
+    nowMs: number,
+    perMinute: number,
+    places: number,
+  ): ReturnType<StatePort['takeRestartSlot']> {
     return this.#run('takeRestartSlot', () => {
       const { sk } = slotKey(cluster);
       const taken = this.#slots.get(sk) ?? [];
-      const freeAtMs = slotFreeAt(taken, nowMs, perMinute);
+      const freeAtMs = slotFreeAt(taken, nowMs, perMinute, places);
       if (freeAtMs !== undefined) return { freeAtMs };
-      this.#slots.set(sk, [...stillCounted(taken, nowMs), nowMs]);
+      this.#slots.set(sk, [...recentRestarts(taken, nowMs), ...Array.from({ length: places }, () => nowMs)]);
       this.#record('takeRestartSlot', sk, nowMs);
       return undefined;
     });

@@ -20,6 +20,9 @@ const PART = /(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|μs|ns)/g;
 /** What a duration must look like, for error messages. */
 export const DURATION_FORM = 'a duration with a unit, such as "90s", "100ms", "5m" or "1h30m", not negative';
 
+/** Go keeps a duration as nanoseconds in 63 bits, which is 292 years; what Consul and Nomad cannot hold is none here. */
+const LONGEST_MS = 2 ** 63 / 1e6;
+
 /**
  * Milliseconds of a Go duration, or `undefined` where the text is not one. Negative durations, numbers without a
  * unit (but `"0"`, as in Go) and empty texts are not durations here; nothing that we configure can be negative.
@@ -29,15 +32,23 @@ export function parseDurationMs(text: string): number | undefined {
   if (!WHOLE.test(text)) return undefined;
   let totalMs = 0;
   for (const [, amount, unit] of text.matchAll(PART)) totalMs += Number(amount) * (UNIT_MS[unit ?? ''] ?? Number.NaN);
-  return Number.isFinite(totalMs) ? totalMs : undefined;
+  return totalMs < LONGEST_MS ? toWholeNanoseconds(totalMs) : undefined;
 }
 
 /** The shortest Go duration of an amount of milliseconds: `90000` → `"1m30s"`, `500` → `"500ms"`. */
 export function formatDurationMs(durationMs: number): string {
-  if (durationMs === 0) return '0s';
-  if (durationMs < 1000) return `${durationMs}ms`;
-  const hours = Math.floor(durationMs / 3_600_000);
-  const minutes = Math.floor((durationMs % 3_600_000) / 60_000);
-  const seconds = Number(((durationMs % 60_000) / 1000).toFixed(3));
+  if (durationMs < 1000) {
+    const shortMs = toWholeNanoseconds(durationMs);
+    return shortMs === 0 ? '0s' : `${shortMs}ms`;
+  }
+  const wholeMs = Math.round(durationMs);
+  const hours = Math.floor(wholeMs / 3_600_000);
+  const minutes = Math.floor((wholeMs % 3_600_000) / 60_000);
+  const seconds = (wholeMs % 60_000) / 1000;
   return `${hours ? `${hours}h` : ''}${minutes ? `${minutes}m` : ''}${seconds ? `${seconds}s` : ''}`;
+}
+
+/** `1.005 * 1000` is 1004.9999999999999; a duration is whole nanoseconds. */
+function toWholeNanoseconds(durationMs: number): number {
+  return Number.isInteger(durationMs) ? durationMs : Math.round(durationMs * 1e6) / 1e6;
 }

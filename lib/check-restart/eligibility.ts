@@ -3,7 +3,7 @@
  * over "it is not ours" to "not now", so that the reason given is the one to mend first.
  */
 import type { EcsService, EcsTask, TaskProtection } from './ecs-facts.ts';
-import { anyGlobMatches } from './glob.ts';
+import { globMatches } from './glob.ts';
 import type { Action, Policy } from './policy.ts';
 import type { Reason } from './reason.ts';
 import { clusterName } from './task-arn.ts';
@@ -24,7 +24,7 @@ export interface EligibilityContext {
   readonly address: string;
   /** Refuse addresses that prove nothing: empty, loopback. */
   readonly requireAddress: boolean;
-  /** Globs on `NAME` or `CLUSTER/NAME`; empty = none. */
+  /** Globs on `NAME`, or on `CLUSTER/NAME` where they have a slash; empty = none. */
   readonly allowedServices: readonly string[];
   /** `startedBy` of the proxies that reconcile-proxies runs. */
   readonly proxyStartedBy: string;
@@ -39,7 +39,8 @@ export type Eligibility =
 /** The scheduler's message when it throttles a service whose tasks keep failing; younger than this it still counts. */
 const IMPAIRED_FOR_MS = 15 * 60_000;
 const IMPAIRED = /unable to consistently start tasks successfully/i;
-const LOOPBACK = /^(?:127\.|::1$|localhost$|0\.0\.0\.0$|::$)/i;
+const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|::1|localhost|0\.0\.0\.0|::)$/i;
+const IPV6 = /^[0-9a-f:.]*:[0-9a-f:.]*$/i;
 
 /** Where claims and brakes of a task belong: its ECS service, or cluster and family of a stand-alone one. */
 export function ownerOf(task: EcsTask): {
@@ -62,6 +63,16 @@ export function ownerKey(owner: { readonly kind: string; readonly cluster: strin
   return `${owner.cluster}/${owner.kind}/${owner.name}`;
 }
 
+/** Cluster and name of a service item's key, `CLUSTER/service/NAME` or `CLUSTER/family/NAME`. */
+export function parseOwnerKey(key: string): {
+  readonly cluster: string;
+  readonly kind: 'service' | 'family';
+  readonly ownerName: string;
+} {
+  const [cluster = '', kind, ...name] = key.split('/');
+  return { cluster, kind: kind === 'service' ? 'service' : 'family', ownerName: name.join('/') };
+}
+
 /** Decides from fresh facts; reads nothing and changes nothing. */
 export function eligibility(facts: TaskFacts, context: EligibilityContext): Eligibility {
   const { task } = facts;
@@ -69,6 +80,7 @@ export function eligibility(facts: TaskFacts, context: EligibilityContext): Elig
   return (
     ofTask(task, context) ??
     ofOwner(task, facts.service, context) ??
+    ofAgent(task) ??
     ofProtection(facts.protection, task, context) ?? {
       eligible: true,
       action: actionFor(context.policy.action, facts.service),
@@ -83,20 +95,32 @@ function ofTask(task: EcsTask, context: EligibilityContext): Eligibility | undef
   if (task.lastStatus !== 'RUNNING' || task.desiredStatus !== 'RUNNING') {
     return no('not-running', `the task is ${task.lastStatus}, wanted ${task.desiredStatus}`);
   }
-  const provesNothing = context.address === '' || LOOPBACK.test(context.address);
+  const address = canonicalAddress(context.address);
+  const provesNothing = address === '' || LOOPBACK.test(address);
   if (provesNothing && context.requireAddress) return no('ambiguous', 'the instance registered no address to verify');
-  if (!provesNothing && task.awsvpc && !task.addresses.includes(context.address)) {
+  if (!provesNothing && task.awsvpc && !task.addresses.map(canonicalAddress).includes(address)) {
     return no('ambiguous', 'the task does not own the address that the instance registered');
   }
-  if (task.connectivity === 'DISCONNECTED')
-    return no('agent-disconnected', "the task's container agent is disconnected");
   return undefined;
+}
+
+/** IPv6 has many spellings of one address, and a registration may use any; everything else is itself. */
+function canonicalAddress(text: string): string {
+  const url = `http://[${text}]/`;
+  return IPV6.test(text) && URL.canParse(url) ? new URL(url).hostname.slice(1, -1) : text;
+}
+
+/**
+ * A glob with a slash speaks of `CLUSTER/NAME`, one without of `NAME` only: since `*` is any text, `web*` would otherwise
+ * allow every service of a cluster named `web-test`.
+ */
+function isAllowed(globs: readonly string[], owner: { readonly cluster: string; readonly name: string }): boolean {
+  return globs.some((glob) => globMatches(glob, glob.includes('/') ? `${owner.cluster}/${owner.name}` : owner.name));
 }
 
 function ofOwner(task: EcsTask, service: EcsService | undefined, context: EligibilityContext): Eligibility | undefined {
   const owner = ownerOf(task);
-  const names = [owner.name, `${owner.cluster}/${owner.name}`];
-  if (!names.some((name) => anyGlobMatches(context.allowedServices, name))) {
+  if (!isAllowed(context.allowedServices, owner)) {
     return no('foreign-task', `${owner.kind} "${owner.name}" is not on the list of allowed services`);
   }
   if (owner.kind === 'family') {
@@ -115,11 +139,17 @@ function ofOwner(task: EcsTask, service: EcsService | undefined, context: Eligib
     : undefined;
 }
 
-/** True while more than one deployment or task set exists, or the only one has not completed. */
+/** True while more than one deployment or task set exists, or the only one is in progress. */
 export function isDeploying(service: Pick<EcsService, 'deployments' | 'taskSets'>): boolean {
   const primary = service.deployments.find(({ status }) => status === 'PRIMARY');
   const live = service.deployments.filter(({ status }) => status !== 'INACTIVE');
   return live.length > 1 || service.taskSets > 1 || primary?.rolloutState === 'IN_PROGRESS';
+}
+
+function ofAgent(task: EcsTask): Eligibility | undefined {
+  return task.connectivity === 'DISCONNECTED'
+    ? no('agent-disconnected', "the task's container agent is disconnected")
+    : undefined;
 }
 
 function ofProtection(protection: TaskProtection, task: EcsTask, context: EligibilityContext): Eligibility | undefined {

@@ -5,7 +5,15 @@
  * must agree. Evidence that is not shaped like what it claims to be (`task-id: canary`) says nothing.
  */
 import { anyGlobMatches } from './glob.ts';
-import { clusterName, clusterNameOfArn, isTaskId, longTaskArn, parseTaskArn } from './task-arn.ts';
+import {
+  clusterName,
+  clusterNameOfArn,
+  isTaskId,
+  longTaskArn,
+  parseClusterArn,
+  parseTaskArn,
+  type TaskArn,
+} from './task-arn.ts';
 
 /** The texts of a registration that may name a task. */
 export interface Registration {
@@ -50,26 +58,36 @@ export function mapInstance(registrations: readonly Registration[], context: Map
   const evidence: Evidence[] = [];
   const clusters = new Map<string, string>();
   for (const { meta, serviceId, node } of registrations) {
-    const arn = parseTaskArn(meta[metaKeys.taskArn] ?? '');
-    if (arn) {
-      const { partition, region, account } = context;
-      if (arn.partition !== partition || arn.region !== region || arn.account !== account) {
-        const whose = `${arn.partition} ${arn.region} ${arn.account}`;
-        return { kind: 'foreign-task', why: `Meta ${metaKeys.taskArn} names a task of ${whose}` };
-      }
-      evidence.push({ id: arn.id, how: `Meta ${metaKeys.taskArn}` });
-      if (arn.cluster !== undefined) clusters.set(arn.cluster, `Meta ${metaKeys.taskArn}`);
-    }
+    const taskArn = parseTaskArn(meta[metaKeys.taskArn] ?? '');
+    const clusterText = meta[metaKeys.cluster] ?? '';
+    const foreign =
+      foreignTo(context, taskArn, `Meta ${metaKeys.taskArn}`) ??
+      foreignTo(context, parseClusterArn(clusterText), `Meta ${metaKeys.cluster}`) ??
+      foreignTo(context, parseClusterArn(node), 'node name');
+    if (foreign) return foreign;
+    if (taskArn) evidence.push({ id: taskArn.id, how: `Meta ${metaKeys.taskArn}` });
+    if (taskArn?.cluster !== undefined) clusters.set(taskArn.cluster, `Meta ${metaKeys.taskArn}`);
     const taskId = meta[metaKeys.taskId] ?? '';
     if (isTaskId(taskId)) evidence.push({ id: taskId, how: `Meta ${metaKeys.taskId}` });
     const [, idAtTheEnd] = ID_AT_THE_END.exec(serviceId) ?? [];
     if (idAtTheEnd) evidence.push({ id: idAtTheEnd, how: 'service ID' });
-    const metaCluster = clusterName(meta[metaKeys.cluster] ?? '');
+    const metaCluster = clusterName(clusterText);
     if (metaCluster) clusters.set(metaCluster, `Meta ${metaKeys.cluster}`);
     const nodeCluster = clusterNameOfArn(node);
     if (nodeCluster) clusters.set(nodeCluster, 'node name');
   }
   return conclude(evidence, clusters, context);
+}
+
+/** What an ARN of another account, region or partition makes of the instance, whichever text holds it (C13). */
+function foreignTo(
+  context: MappingContext,
+  arn: Pick<TaskArn, 'partition' | 'region' | 'account'> | undefined,
+  where: string,
+): Mapping | undefined {
+  const { partition, region, account } = context;
+  if (!arn || (arn.partition === partition && arn.region === region && arn.account === account)) return undefined;
+  return { kind: 'foreign-task', why: `${where} names something of ${arn.partition} ${arn.region} ${arn.account}` };
 }
 
 function conclude(

@@ -52,11 +52,21 @@ export function parseServiceArn(text: string): { name: string; cluster?: string 
   return arn.path.length === 2 ? { name, cluster: arn.path[0] ?? '' } : { name };
 }
 
-/** The cluster's name in a cluster ARN, or `undefined` (also for the nameless one that C13 lists). */
-export function clusterNameOfArn(text: string): string | undefined {
+/** A cluster ARN, taken apart. */
+export type ClusterArn = Pick<TaskArn, 'partition' | 'region' | 'account'> & { readonly name: string };
+
+/** A cluster ARN, or `undefined` (also for the nameless one that C13 lists). */
+export function parseClusterArn(text: string): ClusterArn | undefined {
   const arn = parseEcsArn(text);
   const [name] = arn?.path ?? [];
-  return arn?.kind === 'cluster' && arn.path.length === 1 && name !== undefined && NAME.test(name) ? name : undefined;
+  if (arn?.kind !== 'cluster' || arn.path.length > 1 || name === undefined || !NAME.test(name)) return undefined;
+  const { partition, region, account } = arn;
+  return { partition, region, account, name };
+}
+
+/** The cluster's name in a cluster ARN, or `undefined`. */
+export function clusterNameOfArn(text: string): string | undefined {
+  return parseClusterArn(text)?.name;
 }
 
 /** A cluster given as a name or as an ARN, as its name; `undefined` where it is neither. */

@@ -14,6 +14,7 @@
  * for minutes, and the older one must not drop what the newer one stored (a hold, say).
  */
 import * as z from 'zod/mini';
+import type { BrakeState, BreakerState, BudgetWindow, EstateState, Hold, InFlightRestart } from '../brakes/state.ts';
 import type { CheckState, Streak } from '../check-restart/evaluation.ts';
 import type { Claim, Heartbeat, HistoryEntry, RefusedTry, ServiceState, StoredPolicy, WatchedCheck } from '../ports.ts';
 
@@ -70,12 +71,58 @@ const claim = z.looseObject({
 
 const refusedTry = z.looseObject({ taskArn: text, tries: count, nextTryMs: ms } satisfies Shape<RefusedTry>);
 
+const hold = z.looseObject({
+  untilMs: optionalMs,
+  why: text,
+  byBudget: z.exactOptional(z.literal(true)),
+} satisfies Shape<Hold>);
+
+const budgetWindow = z.looseObject({
+  windowStartMs: ms,
+  used: count,
+  eventSent: z.exactOptional(z.literal(true)),
+} satisfies Shape<BudgetWindow>);
+
+const breaker = z.looseObject({
+  openedMs: ms,
+  waitFromMs: ms,
+  failedProbes: count,
+  ready: z.exactOptional(z.literal(true)),
+  probe: z.exactOptional(z.looseObject({ id: text, atMs: ms })),
+  announced: z.exactOptional(z.literal(true)),
+} satisfies Shape<BreakerState>);
+
+const inFlightRestart = z.looseObject({
+  id: text,
+  sinceMs: ms,
+  places: count,
+  windowStartMs: optionalMs,
+  previousRestartMs: optionalMs,
+  reported: z.exactOptional(z.literal(true)),
+} satisfies Shape<InFlightRestart>);
+
+const brakes = z.looseObject({
+  budget: z.exactOptional(budgetWindow),
+  lastRestartMs: optionalMs,
+  hold: z.exactOptional(hold),
+  breaker: z.exactOptional(breaker),
+  inFlight: z.array(inFlightRestart),
+  fullSinceMs: optionalMs,
+} satisfies Shape<BrakeState>);
+
+/** Brakes of the whole deployment, without their version. */
+export const estateData = z.looseObject({
+  openSinceMs: optionalMs,
+  hold: z.exactOptional(hold),
+} satisfies Shape<EstateState>);
+
 /** An ECS service, without its version. */
 export const serviceData = z.looseObject({
   key: text,
   claims: z.array(claim),
   refused: z.array(refusedTry),
-  lastRestartMs: optionalMs,
+  brakes,
+  graceMs: optionalMs,
   failedDeployment: z.exactOptional(text),
 } satisfies Shape<Omit<ServiceState, 'version'>>);
 

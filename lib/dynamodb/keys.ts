@@ -2,7 +2,7 @@
  * Where an item lies. One table, `pk` and `sk`:
  *
  *   pk       sk                                                    item
- *   state    heartbeat | policy | check#CHECK | service#SERVICE    all that one load must return, and nothing else
+ *   state    heartbeat | policy | estate | check#CHECK | service#SERVICE    all that one load must return, and nothing else
  *   lease    NAME                                                  lease with its fencing number
  *   slot     CLUSTER                                               instants of the restarts of the last minute
  *   history  13 digits of epoch milliseconds # random              a line of history, with a ttl
@@ -23,9 +23,10 @@ export interface ItemKey {
 
 /** The partition that `load` reads. */
 export const STATE_PARTITION = 'state';
-/** Sort keys of the two single items there. */
+/** Sort keys of the single items there. */
 export const HEARTBEAT_SORT_KEY = 'heartbeat';
 export const POLICY_SORT_KEY = 'policy';
+export const ESTATE_SORT_KEY = 'estate';
 /** What the sort keys of the others begin with. */
 export const CHECK_PREFIX = 'check#';
 export const SERVICE_PREFIX = 'service#';
@@ -54,6 +55,9 @@ export function serviceKey(service: string): ItemKey {
 export const HEARTBEAT_KEY: ItemKey = { pk: STATE_PARTITION, sk: HEARTBEAT_SORT_KEY };
 /** Key of the last good policy. */
 export const POLICY_KEY: ItemKey = { pk: STATE_PARTITION, sk: POLICY_SORT_KEY };
+
+/** Key of the brakes of the whole deployment. */
+export const ESTATE_KEY: ItemKey = { pk: STATE_PARTITION, sk: ESTATE_SORT_KEY };
 
 /** Key of a lease. */
 export function leaseKey(name: string): ItemKey {

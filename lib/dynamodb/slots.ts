@@ -1,4 +1,5 @@
 /** Restarts of the last minute, one item a cluster, shared by all who restart there. */
+import { placesFreeAtMs, recentRestarts } from '../brakes/rate.ts';
 import type { StatePort } from '../ports.ts';
 import { decode, slotsData, ttlSeconds } from './codec.ts';
 import { stateFailure } from './failure.ts';
@@ -15,15 +16,15 @@ const KEPT_MS = 3_600_000;
 /** Of `StatePort`: a read and a write where a place is free. */
 export async function takeRestartSlot(
   table: Table,
-  ...[cluster, nowMs, perMinute]: Parameters<StatePort['takeRestartSlot']>
+  ...[cluster, nowMs, perMinute, places]: Parameters<StatePort['takeRestartSlot']>
 ): ReturnType<StatePort['takeRestartSlot']> {
   const key = slotKey(cluster);
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
     const item = await table.get(key);
     const { version, data } = item === undefined ? NOTHING : understood(cluster, item);
-    const freeAtMs = slotFreeAt(data.takenMs, nowMs, perMinute);
+    const freeAtMs = slotFreeAt(data.takenMs, nowMs, perMinute, places);
     if (freeAtMs !== undefined) return { freeAtMs };
-    const takenMs = [...stillCounted(data.takenMs, nowMs), nowMs];
+    const takenMs = [...recentRestarts(data.takenMs, nowMs), ...Array.from({ length: places }, () => nowMs)];
     const ttl = ttlSeconds(nowMs + KEPT_MS);
     const result = await table.putVersion(key, version, { data: { takenMs }, shape: slotsData, ttl });
     if (result === 'saved') return undefined;
@@ -31,20 +32,22 @@ export async function takeRestartSlot(
   return { freeAtMs: nowMs + CONTENDED_MS };
 }
 
-/**
- * When a place among `perMinute` is free again, given the instants of those taken; `undefined` = now. A restart counts
- * for the 60 s after it, not at their end. With `perMinute` 0 there is none: asked again in a minute.
- */
-export function slotFreeAt(takenMs: readonly number[], nowMs: number, perMinute: number): number | undefined {
-  const counted = stillCounted(takenMs, nowMs);
-  if (counted.length < perMinute) return undefined;
-  const blocking = counted[counted.length - perMinute];
-  return blocking === undefined ? nowMs + WINDOW_MS : blocking + WINDOW_MS;
+/** Of `StatePort`: one read. */
+export async function restartsOfMinute(table: Table, cluster: string, nowMs: number): Promise<readonly number[]> {
+  const item = await table.get(slotKey(cluster));
+  return item === undefined ? [] : recentRestarts(understood(cluster, item).data.takenMs, nowMs);
 }
 
-/** Those of the last 60 s (and of clocks that go ahead), oldest first. */
-export function stillCounted(takenMs: readonly number[], nowMs: number): number[] {
-  return takenMs.filter((atMs) => atMs > nowMs - WINDOW_MS).sort((one, other) => one - other);
+/** When enough places are free, given the instants of those taken; `undefined` = now, a minute where they never are. */
+export function slotFreeAt(
+  takenMs: readonly number[],
+  nowMs: number,
+  perMinute: number,
+  places: number,
+): number | undefined {
+  const freeAtMs = placesFreeAtMs(recentRestarts(takenMs, nowMs), perMinute, places);
+  if (freeAtMs === undefined) return nowMs + WINDOW_MS;
+  return freeAtMs > nowMs ? freeAtMs : undefined;
 }
 
 const NOTHING = { version: 0, data: { takenMs: [] } };

@@ -4,18 +4,21 @@
  */
 import { randomUUID } from 'node:crypto';
 import type * as z from 'zod/mini';
+import { NO_BRAKE_STATE } from '../brakes/state.ts';
 import type {
   Heartbeat,
   HistoryEntry,
   Lease,
   ServiceState,
   StatePort,
+  StoredEstate,
   StoredPolicy,
   StoredState,
   WatchedCheck,
 } from '../ports.ts';
 import {
   decode,
+  estateData,
   field,
   heartbeatData,
   historyData,
@@ -28,6 +31,8 @@ import {
 import { stateFailure } from './failure.ts';
 import {
   CHECK_PREFIX,
+  ESTATE_KEY,
+  ESTATE_SORT_KEY,
   HEARTBEAT_KEY,
   HEARTBEAT_SORT_KEY,
   historyKey,
@@ -40,7 +45,7 @@ import {
   watchedCheckKey,
 } from './keys.ts';
 import { acquireLease, releaseLease, renewLease } from './leases.ts';
-import { takeRestartSlot } from './slots.ts';
+import { restartsOfMinute, takeRestartSlot } from './slots.ts';
 import { Table, type TableOptions } from './table.ts';
 
 const HISTORY_KEPT_MS = 90 * 24 * 3_600_000;
@@ -56,7 +61,11 @@ export function createDynamoState(options: TableOptions): StatePort {
     readService: (key: string) => readService(table, key),
     saveService: ({ version, ...data }: ServiceState) =>
       table.putVersion(serviceKey(data.key), version, { data, shape: serviceData }),
-    takeRestartSlot: (cluster, nowMs, perMinute) => takeRestartSlot(table, cluster, nowMs, perMinute),
+    readEstate: () => readEstate(table),
+    saveEstate: ({ version, state: data }: StoredEstate) =>
+      table.putVersion(ESTATE_KEY, version, { data, shape: estateData }),
+    recentRestarts: (cluster, nowMs) => restartsOfMinute(table, cluster, nowMs),
+    takeRestartSlot: (cluster, nowMs, perMinute, places) => takeRestartSlot(table, cluster, nowMs, perMinute, places),
     saveHeartbeat: (heartbeat: Heartbeat) => saveHeartbeat(table, heartbeat),
     savePolicy: (policy: StoredPolicy) => savePolicy(table, policy),
     acquireLease: (name, holder, nowMs, untilMs) => acquireLease(table, name, holder, nowMs, untilMs),
@@ -68,10 +77,18 @@ export function createDynamoState(options: TableOptions): StatePort {
 
 async function readService(table: Table, key: string): Promise<ServiceState> {
   const item = await table.get(serviceKey(key));
-  if (item === undefined) return { key, version: 0, claims: [], refused: [] };
+  if (item === undefined) return { key, version: 0, claims: [], refused: [], brakes: NO_BRAKE_STATE };
   const read = readAs(item, serviceData, (data) => serviceKey(data.key));
   if ('problem' in read) throw stateFailure('malformed', `service ${key} is left alone: ${read.problem}`);
   return { ...read.data, version: read.version };
+}
+
+async function readEstate(table: Table): Promise<StoredEstate> {
+  const item = await table.get(ESTATE_KEY);
+  if (item === undefined) return { version: 0, state: {} };
+  const read = decode(item, estateData);
+  if ('problem' in read) throw stateFailure('malformed', `the item ${ESTATE_SORT_KEY} is left alone: ${read.problem}`);
+  return { version: read.version, state: read.data };
 }
 
 /**
@@ -120,6 +137,7 @@ function sorted(items: readonly Record<string, unknown>[]): StoredState {
   const unreadable: { key: string; problem: string }[] = [];
   let heartbeat: Heartbeat | undefined;
   let policy: StoredPolicy | undefined;
+  let estate: StoredEstate | undefined;
   for (const item of items) {
     const key = String(field(item, 'sk'));
     const setAside = (read: { readonly problem: string }) => unreadable.push({ key, problem: read.problem });
@@ -135,6 +153,10 @@ function sorted(items: readonly Record<string, unknown>[]): StoredState {
       const read = decode(item, heartbeatData);
       if ('problem' in read) setAside(read);
       else heartbeat = read.data;
+    } else if (key === ESTATE_SORT_KEY) {
+      const read = decode(item, estateData);
+      if ('problem' in read) setAside(read);
+      else estate = { version: read.version, state: read.data };
     } else if (key === POLICY_SORT_KEY) {
       const read = decode(item, policyData);
       if ('problem' in read) setAside(read);
@@ -149,6 +171,7 @@ function sorted(items: readonly Record<string, unknown>[]): StoredState {
     unreadable,
     ...(heartbeat === undefined ? {} : { heartbeat }),
     ...(policy === undefined ? {} : { policy }),
+    ...(estate === undefined ? {} : { estate }),
   };
 }
 

@@ -3,12 +3,14 @@
  *
  *   open, younger than 30 s    somebody may still be waiting for the answer: leave it
  *   open, older                ask ECS whether the call took effect; if not, make it again
- *   accepted                   compare with ECS every 10 s until the task has stopped or the deployment is complete
+ *   accepted                   compare with ECS in every pass, until the task has stopped or the deployment is complete
  *
  * So a function killed at any point neither stops twice, nor forgets, nor blocks.
  */
 import type { EcsService, EcsTask } from '../check-restart/ecs-facts.ts';
-import { type Claim, ReadFailure, type ServiceState } from '../ports.ts';
+import { parseOwnerKey } from '../check-restart/eligibility.ts';
+import type { Claim, ReadFailure, ServiceState } from '../ports.ts';
+import { isReadFailure } from './failure.ts';
 import { act, record, shortTask, updateService } from './restart.ts';
 import { say } from './say.ts';
 import type { WatchMemory } from './watch-memory.ts';
@@ -16,16 +18,12 @@ import type { WatchDeps } from './watch-types.ts';
 
 /** An unanswered call is made again after this time. */
 export const REPEAT_AFTER_MS = 30_000;
-/** An accepted claim is compared with ECS this often. */
-export const CONFIRM_EVERY_MS = 10_000;
+/** An accepted claim makes a pass by itself this often: slots and new decisions wait for its confirmation. */
+export const CONFIRM_EVERY_MS = 5000;
+/** Passes come in quick succession; ECS is not asked more often than this. */
+const CONFIRM_FLOOR_MS = 1000;
 const STOP_ALARM_MS = 10 * 60_000;
 const DEPLOYMENT_ALARM_MS = 60 * 60_000;
-
-/** What following the claims came to. */
-export interface ClaimsReport {
-  readonly failures: readonly ReadFailure[];
-  readonly nextDeadlineMs?: number;
-}
 
 /** How ECS sees a claim. */
 type Effect =
@@ -38,35 +36,39 @@ type Effect =
   /** The forced deployment failed or vanished; `primary` is what runs now. */
   | { readonly kind: 'failed'; readonly primary: string };
 
-/** Follows all claims in memory. Failures of one service do not hold up the others. */
+/** Follows all claims in memory. Failures of one service do not hold up the others; they are returned. */
 export async function followClaims(
   deps: WatchDeps,
   memory: WatchMemory,
   nowMs: number,
   mayClaim: () => Promise<boolean>,
-): Promise<ClaimsReport> {
+): Promise<readonly ReadFailure[]> {
   const failures: ReadFailure[] = [];
   for (const service of [...memory.services.values()]) {
     if (!service.claims.some((claim) => isDue(claim, memory, nowMs))) continue;
     try {
       await followService(deps, memory, service, nowMs, mayClaim);
     } catch (error) {
-      if (!(error instanceof ReadFailure)) throw error;
-      failures.push(error);
+      failures.push(isReadFailure(error));
     }
   }
-  const open = [...memory.services.values()].flatMap(({ claims }) => claims);
-  const deadlines = open.map((claim) => Math.max(nextLookMs(claim, memory), nowMs + 1000));
-  return { failures, ...(deadlines.length > 0 ? { nextDeadlineMs: Math.min(...deadlines) } : {}) };
+  return failures;
 }
 
-function nextLookMs(claim: Claim, memory: WatchMemory): number {
-  if (claim.outcome === 'open') return claim.triedAtMs + REPEAT_AFTER_MS;
-  return (memory.confirmedMs.get(claim.taskArn) ?? claim.triedAtMs) + CONFIRM_EVERY_MS;
+/** When the open claims want a pass; `undefined` = there are none. */
+export function claimsDeadlineMs(memory: WatchMemory, nowMs: number): number | undefined {
+  const deadlines = [...memory.services.values()]
+    .flatMap(({ claims }) => claims)
+    .map((claim) => {
+      if (claim.outcome === 'open') return claim.triedAtMs + REPEAT_AFTER_MS;
+      return (memory.confirmedMs.get(claim.taskArn) ?? claim.triedAtMs) + CONFIRM_EVERY_MS;
+    });
+  return deadlines.length === 0 ? undefined : Math.max(nowMs + CONFIRM_FLOOR_MS, Math.min(...deadlines));
 }
 
 function isDue(claim: Claim, memory: WatchMemory, nowMs: number): boolean {
-  return nowMs >= nextLookMs(claim, memory);
+  if (claim.outcome === 'open') return nowMs >= claim.triedAtMs + REPEAT_AFTER_MS;
+  return nowMs >= (memory.confirmedMs.get(claim.taskArn) ?? claim.triedAtMs) + CONFIRM_FLOOR_MS;
 }
 
 async function followService(
@@ -193,10 +195,4 @@ function alarmIfLate(
 
 function without(service: ServiceState, claim: Claim): ServiceState {
   return { ...service, claims: service.claims.filter(({ taskArn }) => taskArn !== claim.taskArn) };
-}
-
-/** Cluster and name of a service item's key, `CLUSTER/service/NAME` or `CLUSTER/family/NAME`. */
-export function parseOwnerKey(key: string): { readonly cluster: string; readonly ownerName: string } {
-  const [cluster = '', , ...name] = key.split('/');
-  return { cluster, ownerName: name.join('/') };
 }

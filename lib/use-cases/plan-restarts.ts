@@ -1,10 +1,11 @@
 /** From due checks and ECS's fresh facts to restarts and refusals. Plans only; nothing is written. */
+import type { Withholding } from '../brakes/facts.ts';
+import type { EcsTask } from '../check-restart/ecs-facts.ts';
 import { eligibility, ownerKey, ownerOf, type TaskFacts } from '../check-restart/eligibility.ts';
 import type { Action } from '../check-restart/policy.ts';
 import type { Reason } from '../check-restart/reason.ts';
 import type { ReadFailure } from '../ports.ts';
 import type { Judged } from './judge.ts';
-import { taskOf } from './judge.ts';
 import type { WatchSettings } from './watch-types.ts';
 
 /** One task that is due, with all its due checks, in Consul's order. */
@@ -17,6 +18,8 @@ export interface DueTask {
 /** A restart to be carried out: one task, or one service with all its due tasks. */
 export interface PlannedRestart {
   readonly action: Action;
+  /** `notify` and `dry-run`: decided like a restart, and then only told. */
+  readonly mode: 'restart' | 'notify' | 'dry-run';
   /** Key of the service item. */
   readonly ownerKey: string;
   readonly ownerKind: 'service' | 'family';
@@ -33,6 +36,8 @@ export interface Refusal {
   readonly reason: Reason;
   readonly why: string;
   readonly untilMs?: number;
+  /** All brakes that apply. */
+  readonly brakes?: readonly Withholding[];
 }
 
 /** The plan of a pass. */
@@ -79,10 +84,12 @@ export function planRestarts(
     }
     const owner = ownerOf(decision.task);
     const key = ownerKey(owner);
-    const planKey = decision.action === 'force-new-deployment' ? `service ${key}` : `task ${task.taskArn}`;
+    const planKey =
+      decision.action === 'force-new-deployment' ? `service ${key} ${decision.mode}` : `task ${task.taskArn}`;
     const planned = restarts.get(planKey);
     restarts.set(planKey, {
       action: decision.action,
+      mode: decision.mode,
       ownerKey: key,
       ownerKind: owner.kind,
       ownerName: owner.name,
@@ -95,14 +102,18 @@ export function planRestarts(
 }
 
 type Decision =
-  | { readonly action: Action; readonly task: NonNullable<TaskFacts['task']> }
+  | { readonly action: Action; readonly mode: PlannedRestart['mode']; readonly task: EcsTask }
   | { readonly reason: Reason; readonly why: string };
 
 /** A task may be due by several checks under different policies: the first that may act decides, else the first reason. */
 function decide(task: DueTask, facts: TaskFacts, settings: WatchSettings, nowMs: number): Decision {
   const decisions = task.due.map((judged) => decideOne(judged, facts, settings, nowMs));
-  const acting = decisions.find((decision) => 'action' in decision);
-  return acting ?? decisions[0] ?? { reason: 'ecs-error', why: `nothing is known of ${task.taskArn}` };
+  const acting = decisions.find((decision) => 'action' in decision && decision.mode === 'restart');
+  return (
+    acting ??
+    decisions.find((decision) => 'action' in decision) ??
+    decisions[0] ?? { reason: 'ecs-error', why: `nothing is known of ${task.taskArn}` }
+  );
 }
 
 function decideOne({ subject }: Judged, facts: TaskFacts, settings: WatchSettings, nowMs: number): Decision {
@@ -118,8 +129,7 @@ function decideOne({ subject }: Judged, facts: TaskFacts, settings: WatchSetting
     nowMs,
   });
   if (!verdict.eligible) return verdict;
-  if (policy.mode === 'notify') return { reason: 'notify-only', why: `mode is notify for ${taskOf(subject)}` };
-  if (settings.dryRun) return { reason: 'dry-run', why: 'the deployment is in dry run' };
   if (!facts.task) return { reason: 'task-not-found', why: 'ECS does not know the task' };
-  return { action: verdict.action, task: facts.task };
+  const mode = settings.dryRun ? 'dry-run' : policy.mode === 'notify' ? 'notify' : 'restart';
+  return { action: verdict.action, mode, task: facts.task };
 }

@@ -2,14 +2,16 @@
  * A pass's report, and what of it is news. A reason is logged and published when it changes, not in every pass: what
  * was last said of each check is kept with the heartbeat.
  */
+import type { BrakeEvent } from '../brakes/facts.ts';
 import { globMatches } from '../check-restart/glob.ts';
 import type { Reason } from '../check-restart/reason.ts';
 import type { EventCode } from '../event-codes.ts';
 import { checkKey, type InstanceRef, type OutgoingEvent, type ReadFailure } from '../ports.ts';
+import type { BrakedPlan } from './brake-restarts.ts';
 import { asFailure, isReadFailure } from './failure.ts';
 import { isWatched, type Judged, taskOf } from './judge.ts';
 import { ABSENT_LOOK_UP_MS, type Sightings } from './observe.ts';
-import type { DueTask, PlannedRestart, RestartPlan } from './plan-restarts.ts';
+import type { DueTask, PlannedRestart, Refusal } from './plan-restarts.ts';
 import { type RestartResult, shortTask } from './restart.ts';
 import { count, say } from './say.ts';
 import type { Watcher } from './watch-pass.ts';
@@ -28,7 +30,7 @@ export interface PassResult {
   /** Instances whose names cannot be sent to Consul. */
   readonly refused: readonly InstanceRef[];
   readonly judged: readonly Judged[];
-  readonly plan: RestartPlan;
+  readonly plan: BrakedPlan;
   readonly outcomes: readonly Outcome[];
   readonly failures: readonly ReadFailure[];
   readonly options: PassOptions;
@@ -46,6 +48,17 @@ const LASTING: ReadonlySet<Reason> = new Set<Reason>([
   'already-stopped',
   'restart-in-flight',
 ]);
+
+/** Detail types of the brakes' events. */
+const EVENT_TYPES: Readonly<Record<BrakeEvent['type'], string>> = {
+  'budget-spent': 'Restart Budget Spent',
+  'replacement-overdue': 'Replacement Overdue',
+  'breaker-opened': 'Breaker Opened',
+  'breaker-probe-failed': 'Breaker Probe Failed',
+  'breaker-closed': 'Breaker Closed',
+  'estate-breaker-opened': 'Estate Breaker Opened',
+  'estate-breaker-closed': 'Estate Breaker Closed',
+};
 
 /** Builds the report; logs and publishes what is new in it. */
 export async function reportPass(watcher: Watcher, result: PassResult): Promise<PassReport> {
@@ -81,16 +94,14 @@ export async function reportPass(watcher: Watcher, result: PassResult): Promise<
   return report;
 }
 
-type Refused = { readonly reason: Reason; readonly why: string; readonly untilMs?: number };
+type Refused = Pick<Refusal, 'reason' | 'why' | 'untilMs' | 'brakes'>;
 
 function refusalsByCheck({ plan, outcomes }: PassResult): ReadonlyMap<string, Refused> {
   const refused = new Map<string, Refused>();
   const note = (task: DueTask, refusal: Refused) => {
     for (const { subject } of task.due) refused.set(subject.sighting.key, refusal);
   };
-  for (const { task, reason, why, untilMs } of plan.refusals) {
-    note(task, { reason, why, ...(untilMs === undefined ? {} : { untilMs }) });
-  }
+  for (const { task, ...refusal } of plan.refusals) note(task, refusal);
   for (const { planned, result } of outcomes) {
     if (result.kind === 'refused') for (const task of planned.tasks) note(task, result);
   }
@@ -114,6 +125,7 @@ function skippedEntry(
     reason: refusal.reason,
     ...('why' in refusal && refusal.why !== undefined ? { why: refusal.why } : {}),
     ...(refusal.untilMs === undefined ? {} : { untilMs: refusal.untilMs }),
+    ...('brakes' in refusal && refusal.brakes !== undefined ? { brakes: refusal.brakes } : {}),
   };
 }
 
@@ -232,6 +244,10 @@ async function tell(
   for (const problem of report.problems) {
     said.set(problem, 'problem');
     if (memory.reported.get(problem) !== 'problem') say(deps, 'registration-problem', { problem });
+  }
+  for (const event of result.plan.events) {
+    say(deps, event.type, { ...event });
+    events.push({ type: EVENT_TYPES[event.type], detail: { ...event } });
   }
   replaceReports(watcher, said, result.options);
   await keepHistory(watcher, report);

@@ -6,10 +6,15 @@
  * (`open-claims.ts`), which asks ECS whether the call took effect before it is made again.
  */
 
+import { charge, refund } from '../brakes/charge.ts';
+import { costOf, type ServiceFacts, type Withholding } from '../brakes/facts.ts';
+import { placesNeeded } from '../brakes/rate.ts';
+import type { EstateBrakes } from '../brakes/settings.ts';
 import type { Reason } from '../check-restart/reason.ts';
 import { stopReason } from '../check-restart/stop-reason.ts';
 import { parseTaskArn } from '../check-restart/task-arn.ts';
 import type { ActOutcome, Claim, RefusedTry, ServiceState } from '../ports.ts';
+import { decideAlone } from './brake-restarts.ts';
 import type { DueTask, PlannedRestart } from './plan-restarts.ts';
 import { count, say } from './say.ts';
 import type { WatchMemory } from './watch-memory.ts';
@@ -22,7 +27,7 @@ export type RestartResult =
       readonly action: Claim['action'];
       readonly outcome: 'accepted' | 'already-gone' | 'unanswered';
     }
-  | { readonly kind: 'refused'; readonly reason: Reason; readonly why: string; readonly untilMs?: number };
+  | ({ readonly kind: 'refused' } & Refused);
 
 /** How often a lost race for the item is decided anew. */
 const CLAIM_TRIES = 4;
@@ -32,8 +37,9 @@ const LONGEST_BACKOFF_MS = 10 * 60_000;
 /** What carrying out needs to know of the pass. */
 export interface RestartContext {
   readonly nowMs: number;
-  /** Restarts a minute and cluster; `null` = no cap. */
-  readonly perMinute: number | null;
+  /** The brakes' view of the service in this pass. */
+  readonly facts: ServiceFacts;
+  readonly brakes: EstateBrakes;
 }
 
 /** Carries out one planned restart. Throws `ReadFailure` only when the table cannot be reached before the claim. */
@@ -51,13 +57,22 @@ export async function restart(
   if ('refused' in claimed) return { kind: 'refused', ...claimed.refused };
   say(deps, 'restart-issued', { owner: planned.ownerKey, task: shortTask(task.taskArn), action: planned.action });
   const outcome = await act(deps, claimed.claim, planned);
-  if (outcome.outcome === 'refused' && outcome.controllerMismatch && planned.action === 'force-new-deployment') {
-    // The service's controller does not take forced deployments: stop the one task instead, under the same claim (C30).
-    const { deploymentId: _, ...rest } = claimed.claim;
-    const fallback: Claim = { ...rest, action: 'stop-task' };
-    return record(deps, memory, planned.ownerKey, fallback, await act(deps, fallback, planned), context.nowMs);
+  if (outcome.outcome !== 'refused' || !outcome.controllerMismatch || planned.action !== 'force-new-deployment') {
+    return record(deps, memory, planned.ownerKey, claimed.claim, outcome, context.nowMs);
   }
-  return record(deps, memory, planned.ownerKey, claimed.claim, outcome, context.nowMs);
+  // The service's controller does not take forced deployments: stop the one task instead, under the same claim (C30).
+  const fallback: Claim = { ...claimed.claim, action: 'stop-task' };
+  await updateService(deps, memory, planned.ownerKey, (service) => ({
+    ...service,
+    claims: service.claims.map((one) => (one.taskArn === fallback.taskArn ? fallback : one)),
+    brakes: charge(
+      refund(service.brakes, fallback.taskArn),
+      { id: fallback.taskArn, cost: 1 },
+      context.nowMs,
+      context.facts.brakes,
+    ),
+  }));
+  return record(deps, memory, planned.ownerKey, fallback, await act(deps, fallback, planned), context.nowMs);
 }
 
 /** Asks ECS once more about the very task, as the last thing before the claim: facts of this pass may be seconds old. */
@@ -70,10 +85,19 @@ async function askAgain(deps: WatchDeps, planned: PlannedRestart, task: DueTask)
   return { kind: 'refused', reason, why: 'the task began to stop just now' };
 }
 
-type Claimed =
-  | { readonly claim: Claim }
-  | { readonly refused: { readonly reason: Reason; readonly why: string; readonly untilMs?: number } };
+interface Refused {
+  readonly reason: Reason;
+  readonly why: string;
+  readonly untilMs?: number;
+  readonly brakes?: readonly Withholding[];
+}
 
+type Claimed = { readonly claim: Claim } | { readonly refused: Refused };
+
+/**
+ * Takes the claim. Each try reads the item and the hold for all strongly and decides the brakes on what it read; the
+ * write charges them and is conditional on that very version.
+ */
 async function claim(
   deps: WatchDeps,
   memory: WatchMemory,
@@ -81,17 +105,21 @@ async function claim(
   task: DueTask,
   context: RestartContext,
 ): Promise<Claimed> {
-  const { nowMs, perMinute } = context;
-  let hasSlot = perMinute === null;
+  const { nowMs, facts, brakes } = context;
+  const cost = costOf(planned.action, facts.instances);
+  let hasSlot = brakes.perMinute === null;
   for (let attempt = 1; attempt <= CLAIM_TRIES; attempt++) {
-    const service = await deps.state.readService(planned.ownerKey);
+    const [service, estate] = await Promise.all([deps.state.readService(planned.ownerKey), deps.state.readEstate()]);
     memory.services.set(service.key, service);
+    memory.estate = estate;
     const refused = standsAgainst(service, planned, task, nowMs);
     if (refused) return { refused };
-    if (!hasSlot && perMinute !== null) {
-      const full = await deps.state.takeRestartSlot(planned.cluster, nowMs, perMinute);
-      if (full)
-        return { refused: { reason: 'rate-cap', why: `${perMinute} restarts a minute`, untilMs: full.freeAtMs } };
+    const decided = decideAlone(planned, service, estate.state, facts, brakes, nowMs);
+    if ('reasons' in decided) return { refused: refusedByBrakes(decided.reasons, decided.nextMs) };
+    if (!hasSlot && brakes.perMinute !== null) {
+      const places = placesNeeded(cost, brakes.perMinute);
+      const full = await deps.state.takeRestartSlot(planned.cluster, nowMs, brakes.perMinute, places);
+      if (full) return { refused: refusedByBrakes([RATE_CAP], full.freeAtMs) };
       hasSlot = true;
     }
     const mine = newClaim(planned, task, service, nowMs);
@@ -99,7 +127,8 @@ async function claim(
       ...service,
       claims: [...service.claims, mine],
       refused: service.refused.filter(({ taskArn }) => taskArn !== task.taskArn),
-      lastRestartMs: nowMs,
+      brakes: charge(decided.state, { id: task.taskArn, cost }, nowMs, facts.brakes),
+      graceMs: facts.graceMs,
     };
     if ((await deps.state.saveService(claimed)) === 'saved') {
       memory.services.set(service.key, { ...claimed, version: service.version + 1 });
@@ -107,6 +136,13 @@ async function claim(
     }
   }
   return { refused: { reason: 'restart-in-flight', why: 'other passes keep writing the same service' } };
+}
+
+const RATE_CAP: Withholding = { reason: 'rate-cap', brake: 'per-minute' };
+
+function refusedByBrakes(reasons: readonly Withholding[], untilMs: number): Refused {
+  const why = reasons.map(({ brake }) => brake).join(', ');
+  return { reason: reasons[0]?.reason ?? 'held', why, untilMs, brakes: reasons };
 }
 
 function standsAgainst(service: ServiceState, planned: PlannedRestart, task: DueTask, nowMs: number) {
@@ -183,7 +219,10 @@ export async function record(
   return { kind: 'acted', action: claimed.action, outcome: outcome.outcome === 'gone' ? 'already-gone' : 'accepted' };
 }
 
-/** A service's state after an answer: accepted claims stay until confirmed, refused ones become a later try. Pure. */
+/**
+ * A service's state after an answer: accepted claims stay until confirmed, refused ones become a later try and get
+ * budget and slot back, as does a stop of a task that was gone already. Pure.
+ */
 export function applyOutcome(
   service: ServiceState,
   claimed: Claim,
@@ -191,7 +230,9 @@ export function applyOutcome(
   nowMs: number,
 ): ServiceState {
   const others = service.claims.filter(({ taskArn }) => taskArn !== claimed.taskArn);
-  if (outcome.outcome === 'gone') return { ...service, claims: others };
+  if (outcome.outcome === 'gone') {
+    return { ...service, claims: others, brakes: refund(service.brakes, claimed.taskArn) };
+  }
   if (outcome.outcome === 'accepted') {
     const { deploymentId } = outcome;
     const accepted: Claim = {
@@ -203,7 +244,12 @@ export function applyOutcome(
   }
   const { tries, taskArn } = claimed;
   const again: RefusedTry = { taskArn, tries, nextTryMs: nowMs + backoffMs(tries) };
-  return { ...service, claims: others, refused: [...service.refused.filter((one) => one.taskArn !== taskArn), again] };
+  return {
+    ...service,
+    claims: others,
+    refused: [...service.refused.filter((one) => one.taskArn !== taskArn), again],
+    brakes: refund(service.brakes, taskArn),
+  };
 }
 
 /** Reads, changes and writes a service's item until nobody interferes; a lost race is read again. */

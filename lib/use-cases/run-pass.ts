@@ -4,7 +4,7 @@
  */
 import type { UnhealthyAnswer } from '../ports.ts';
 import { asFailure, isReadFailure } from './failure.ts';
-import { followClaims } from './open-claims.ts';
+import { claimsDeadlineMs, followClaims } from './open-claims.ts';
 import { count, say } from './say.ts';
 import { type Watcher, watchPass } from './watch-pass.ts';
 import type { PassOptions, PassReport } from './watch-types.ts';
@@ -15,15 +15,14 @@ export async function runPass(
   read: () => Promise<UnhealthyAnswer>,
   options: PassOptions,
 ): Promise<PassReport> {
-  const report = await tryPass(watcher, read, options);
-  if (options.dryRun) return report;
   const { deps, memory } = watcher;
-  const nowMs = Math.max(deps.clock.nowMs(), report.atMs);
-  const claims = await followClaims(deps, memory, nowMs, options.mayClaim);
-  const deadlines = [report.nextDeadlineMs, claims.nextDeadlineMs].filter((atMs) => atMs !== undefined);
+  const startMs = Math.max(deps.clock.nowMs(), memory.lastGoodPassMs ?? 0);
+  const failures = options.dryRun ? [] : await followClaims(deps, memory, startMs, options.mayClaim);
+  const report = await tryPass(watcher, read, options);
+  const deadlines = [report.nextDeadlineMs, claimsDeadlineMs(memory, report.atMs)].filter((atMs) => atMs !== undefined);
   return {
     ...report,
-    failures: [...report.failures, ...claims.failures.map(asFailure)],
+    failures: [...failures.map(asFailure), ...report.failures],
     ...(deadlines.length > 0 ? { nextDeadlineMs: Math.min(...deadlines) } : {}),
   };
 }

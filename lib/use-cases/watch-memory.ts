@@ -11,6 +11,7 @@ import type {
   InstanceDetails,
   ServiceState,
   StatePort,
+  StoredEstate,
   StoredPolicy,
   StoredState,
   WatchedCheck,
@@ -52,6 +53,7 @@ export interface WatchMemory {
   /** Check key → reason word last reported. */
   readonly reported: Map<string, string>;
   readonly policy: StoredPolicy | undefined;
+  estate: StoredEstate;
   lastGoodPassMs: number | undefined;
   settleUntilMs: number | undefined;
   /** Consecutive failed passes; one line is logged for the first. */
@@ -79,6 +81,7 @@ export function rememberedFrom(stored: StoredState): WatchMemory {
     confirmedMs: new Map(),
     reported: new Map(Object.entries(stored.heartbeat?.reported ?? {})),
     policy: stored.policy,
+    estate: stored.estate ?? { version: 0, state: {} },
     lastGoodPassMs,
     settleUntilMs: stored.heartbeat?.settleUntilMs,
     failedPasses: 0,

@@ -9,6 +9,7 @@
 import { parseTaskArn } from '../check-restart/task-arn.ts';
 import { instanceKey, type ReadFailure, type UnhealthyAnswer } from '../ports.ts';
 import { type ClusterFailures, describeInto, factsOfDue, isKnown, type TaskRef } from './ask-ecs.ts';
+import { type BrakedPlan, brakePlan } from './brake-restarts.ts';
 import { isReadFailure } from './failure.ts';
 import { isWatched, type Judged, judge } from './judge.ts';
 import { observe, type Sightings } from './observe.ts';
@@ -39,8 +40,9 @@ export async function watchPass(watcher: Watcher, answer: UnhealthyAnswer, optio
   const judged = await withFreshDetails(watcher, sightings, first, nowMs, settleUntilMs);
   const tasks = dueTasks(judged.judged);
   const asked = tasks.length > 0 ? await factsOfDue(deps.ecs, memory, tasks, nowMs) : noFacts();
-  const plan = planRestarts(tasks, asked.facts, asked.failures, settings, nowMs);
-  const failures = [...judged.failures.values(), ...asked.failures.values()];
+  const eligible = planRestarts(tasks, asked.facts, asked.failures, settings, nowMs);
+  const plan = await brakePlan(watcher, judged.judged, eligible, nowMs, !options.dryRun);
+  const failures = [...judged.failures.values(), ...asked.failures.values(), ...plan.failures];
   const outcomes = options.dryRun ? plannedOnly(plan) : await carryOut(watcher, plan, options, nowMs, failures);
   if (!options.dryRun) {
     rememberAll(memory, judged.judged, plan, outcomes, nowMs);
@@ -141,28 +143,32 @@ function plannedOnly(plan: RestartPlan): Outcome[] {
 
 /** Carries out the plan in its order. What cannot be claimed any more is left to the next pass. */
 async function carryOut(
-  { deps, settings, document, memory }: Watcher,
-  plan: RestartPlan,
+  { deps, memory }: Watcher,
+  plan: BrakedPlan,
   options: PassOptions,
   nowMs: number,
   failures: ReadFailure[],
 ): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  const perMinute = document.brakes.perMinute === undefined ? settings.restartsPerMinute : document.brakes.perMinute;
   for (const planned of plan.restarts) {
-    if (!(await options.mayClaim())) {
+    const facts = plan.facts.get(planned.ownerKey);
+    if (!facts) {
+      const why = 'ECS did not describe the service';
+      outcomes.push({ planned, result: { kind: 'refused', reason: 'ecs-error', why } });
+    } else if (!(await options.mayClaim())) {
       const why = 'too late in this window, or the lease is lost';
       outcomes.push({ planned, result: { kind: 'refused', reason: 'restart-delay', why } });
-      continue;
-    }
-    try {
-      outcomes.push({ planned, result: await restart(deps, memory, planned, { nowMs, perMinute }) });
-    } catch (error) {
-      const failure = isReadFailure(error);
-      failures.push(failure);
-      // Without the table nobody knows whether another pass has claimed it.
-      const reason = failure.system === 'ecs' ? 'ecs-error' : 'restart-in-flight';
-      outcomes.push({ planned, result: { kind: 'refused', reason, why: failure.message } });
+    } else {
+      try {
+        const context = { nowMs, facts, brakes: plan.brakes };
+        outcomes.push({ planned, result: await restart(deps, memory, planned, context) });
+      } catch (error) {
+        const failure = isReadFailure(error);
+        failures.push(failure);
+        // Without the table nobody knows whether another pass has claimed it.
+        const reason = failure.system === 'ecs' ? 'ecs-error' : 'restart-in-flight';
+        outcomes.push({ planned, result: { kind: 'refused', reason, why: failure.message } });
+      }
     }
   }
   return outcomes;

@@ -1,4 +1,6 @@
 /** What a pass of the watcher is given and what it returns. */
+import type { Withholding } from '../brakes/facts.ts';
+import type { EstateBrakes, EstateBrakesPart, ServiceBrakes, ServiceBrakesPart } from '../brakes/settings.ts';
 import type { MappingContext } from '../check-restart/mapping.ts';
 import type { Policy, PolicyPart, PolicyRule } from '../check-restart/policy.ts';
 import type { Reason } from '../check-restart/reason.ts';
@@ -6,11 +8,14 @@ import type { Clock, ConsulPort, EcsPort, EventPort, ReadFailureCode, StatePort,
 
 /** The policy document, parsed and valid. */
 export interface PolicyDocument {
-  readonly rules: readonly PolicyRule[];
-  readonly brakes: {
-    /** Restarts a minute and cluster, where the document states it; `null` = no cap. */
-    readonly perMinute?: number | null;
-  };
+  readonly rules: readonly DocumentRule[];
+  /** Brakes of the whole deployment; what it does not state is the deployment's own. */
+  readonly brakes: EstateBrakesPart;
+}
+
+/** One rule: a policy for checks, and brakes for the ECS services behind them. */
+export interface DocumentRule extends PolicyRule {
+  readonly brakes: ServiceBrakesPart;
 }
 
 /** A parser's answer: the value, or every problem with its place. */
@@ -45,8 +50,8 @@ export interface WatchSettings {
   readonly allowedServices: readonly string[];
   readonly requireAddress: boolean;
   readonly proxyStartedBy: string;
-  /** Restarts a minute and cluster where the policy document says nothing; `null` = no cap. */
-  readonly restartsPerMinute: number | null;
+  /** Brakes where the policy document says nothing. */
+  readonly brakes: { readonly service: ServiceBrakes; readonly estate: EstateBrakes };
 }
 
 /** What one pass may do. */
@@ -83,6 +88,8 @@ export interface SkippedEntry {
   readonly reason: Reason;
   readonly why?: string;
   readonly untilMs?: number;
+  /** All brakes that apply, the first one being the reason. */
+  readonly brakes?: readonly Withholding[];
 }
 
 /** Any bad check that was seen, with the reason why nothing happened, or `restarted`. */

@@ -77,31 +77,44 @@ describe.each([memory, dynamodb()])('state in $name', (implementation) => {
 
   describe('restarts a minute', () => {
     test('as many as allowed, then the answer says when the oldest is a minute old', async () => {
-      expect(await state.takeRestartSlot('prod', NOW_MS, 2)).toBeUndefined();
-      expect(await state.takeRestartSlot('prod', NOW_MS + 10_000, 2)).toBeUndefined();
+      expect(await state.takeRestartSlot('prod', NOW_MS, 2, 1)).toBeUndefined();
+      expect(await state.takeRestartSlot('prod', NOW_MS + 10_000, 2, 1)).toBeUndefined();
       const full = { freeAtMs: NOW_MS + 60_000 };
-      expect(await state.takeRestartSlot('prod', NOW_MS + 20_000, 2)).toEqual(full);
-      expect(await state.takeRestartSlot('prod', NOW_MS + 59_999, 2)).toEqual(full);
-      expect(await state.takeRestartSlot('prod', NOW_MS + 60_000, 2)).toBeUndefined();
-      expect(await state.takeRestartSlot('prod', NOW_MS + 60_000, 2)).toEqual({ freeAtMs: NOW_MS + 70_000 });
+      expect(await state.takeRestartSlot('prod', NOW_MS + 20_000, 2, 1)).toEqual(full);
+      expect(await state.takeRestartSlot('prod', NOW_MS + 59_999, 2, 1)).toEqual(full);
+      expect(await state.takeRestartSlot('prod', NOW_MS + 60_000, 2, 1)).toBeUndefined();
+      expect(await state.takeRestartSlot('prod', NOW_MS + 60_000, 2, 1)).toEqual({ freeAtMs: NOW_MS + 70_000 });
     });
 
     test('a lowered limit waits until enough of them are a minute old', async () => {
-      for (const offsetMs of [0, 1, 2]) await state.takeRestartSlot('prod', NOW_MS + offsetMs, 3);
-      expect(await state.takeRestartSlot('prod', NOW_MS + 3, 1)).toEqual({ freeAtMs: NOW_MS + 60_002 });
+      for (const offsetMs of [0, 1, 2]) await state.takeRestartSlot('prod', NOW_MS + offsetMs, 3, 1);
+      expect(await state.takeRestartSlot('prod', NOW_MS + 3, 1, 1)).toEqual({ freeAtMs: NOW_MS + 60_002 });
     });
 
     test('a limit of 0 allows none', async () => {
-      expect(await state.takeRestartSlot('prod', NOW_MS, 0)).toEqual({ freeAtMs: NOW_MS + 60_000 });
+      expect(await state.takeRestartSlot('prod', NOW_MS, 0, 1)).toEqual({ freeAtMs: NOW_MS + 60_000 });
+    });
+
+    test('several places are taken together or not at all', async () => {
+      expect(await state.takeRestartSlot('prod', NOW_MS, 3, 2)).toBeUndefined();
+      expect(await state.takeRestartSlot('prod', NOW_MS + 1, 3, 2)).toEqual({ freeAtMs: NOW_MS + 60_000 });
+      expect(await state.recentRestarts('prod', NOW_MS + 1)).toEqual([NOW_MS, NOW_MS]);
+    });
+
+    test('restarts of the last minute are listed until their minute is over', async () => {
+      await state.takeRestartSlot('prod', NOW_MS, 3, 1);
+      expect(await state.recentRestarts('prod', NOW_MS + 59_999)).toEqual([NOW_MS]);
+      expect(await state.recentRestarts('prod', NOW_MS + 60_000)).toEqual([]);
+      expect(await state.recentRestarts('stage', NOW_MS)).toEqual([]);
     });
 
     test('clusters have their own', async () => {
-      await state.takeRestartSlot('prod', NOW_MS, 1);
-      expect(await state.takeRestartSlot('stage', NOW_MS, 1)).toBeUndefined();
+      await state.takeRestartSlot('prod', NOW_MS, 1, 1);
+      expect(await state.takeRestartSlot('stage', NOW_MS, 1, 1)).toBeUndefined();
     });
 
     test('of eight at once never more than three get one of three', async () => {
-      const answers = await Promise.all(Array.from({ length: 8 }, () => state.takeRestartSlot('prod', NOW_MS, 3)));
+      const answers = await Promise.all(Array.from({ length: 8 }, () => state.takeRestartSlot('prod', NOW_MS, 3, 1)));
       const taken = answers.filter((answer) => answer === undefined).length;
       expect(taken).toBeGreaterThanOrEqual(1);
       expect(taken).toBeLessThanOrEqual(3);

@@ -26,7 +26,7 @@ describe.each([memory, dynamodb()])('state in $name', (implementation) => {
       await state.saveHeartbeat({ atMs: NOW_MS, settleUntilMs: NOW_MS + 1, reported: { 'a/b': 'counting' } });
       await state.savePolicy({ text: '{}', modifyIndex: '18446744073709551615' });
       await state.acquireLease('window', 'a', NOW_MS, NOW_MS + 1);
-      await state.takeRestartSlot('prod', NOW_MS, 10);
+      await state.takeRestartSlot('prod', NOW_MS, 10, 1);
       await state.appendHistory({ atMs: NOW_MS, kind: 'restart', detail: { task: 't', tries: 1, done: true } });
       expect(await state.load()).toEqual({
         checks: [{ ...watchedCheck(), version: 1 }],
@@ -93,20 +93,22 @@ describe.each([memory, dynamodb()])('state in $name', (implementation) => {
     });
 
     test('a conflict leaves what is there', async () => {
-      await state.saveService(service({ lastRestartMs: 1 }));
-      await state.saveService(service({ lastRestartMs: 2 }));
-      expect((await state.readService(service().key)).lastRestartMs).toBe(1);
+      await state.saveService(service({ brakes: { inFlight: [], lastRestartMs: 1 } }));
+      await state.saveService(service({ brakes: { inFlight: [], lastRestartMs: 2 } }));
+      expect((await state.readService(service().key)).brakes.lastRestartMs).toBe(1);
     });
 
     test('of twelve writers that read the same version exactly one is saved, again and again', async () => {
       for (let version = 0; version < 5; version += 1) {
         const results = await Promise.all(
-          Array.from({ length: 12 }, (_, writer) => state.saveService(service({ version, lastRestartMs: writer }))),
+          Array.from({ length: 12 }, (_, writer) =>
+            state.saveService(service({ version, brakes: { inFlight: [], lastRestartMs: writer } })),
+          ),
         );
         expect(results.filter((result) => result === 'saved')).toHaveLength(1);
         const winner = results.indexOf('saved');
         const stored = await state.readService(service().key);
-        expect(stored).toMatchObject({ version: version + 1, lastRestartMs: winner });
+        expect(stored).toMatchObject({ version: version + 1, brakes: { lastRestartMs: winner } });
       }
     });
 
@@ -114,12 +116,12 @@ describe.each([memory, dynamodb()])('state in $name', (implementation) => {
       const add = async () => {
         for (;;) {
           const read = await state.readService(service().key);
-          const next = { ...read, lastRestartMs: (read.lastRestartMs ?? 0) + 1 };
+          const next = { ...read, brakes: { inFlight: [], lastRestartMs: (read.brakes.lastRestartMs ?? 0) + 1 } };
           if ((await state.saveService(next)) === 'saved') return;
         }
       };
       await Promise.all(Array.from({ length: 12 }, add));
-      expect(await state.readService(service().key)).toMatchObject({ version: 12, lastRestartMs: 12 });
+      expect(await state.readService(service().key)).toMatchObject({ version: 12, brakes: { lastRestartMs: 12 } });
     });
 
     test('delete: only the version that was read; what is gone is gone', async () => {
@@ -188,6 +190,22 @@ describe.each([memory, dynamodb()])('state in $name', (implementation) => {
       version: 0,
       claims: [],
       refused: [],
+      brakes: { inFlight: [] },
+    });
+  });
+
+  describe('brakes of the deployment', () => {
+    test('are empty and of version 0 until somebody writes them', async () => {
+      expect(await state.readEstate()).toEqual({ version: 0, state: {} });
+      expect((await state.load()).estate).toBeUndefined();
+    });
+
+    test('are written over the version that was read, and loaded', async () => {
+      const hold = { why: 'moving house', untilMs: NOW_MS + 60_000 };
+      expect(await state.saveEstate({ version: 0, state: { openSinceMs: NOW_MS, hold } })).toBe('saved');
+      expect(await state.saveEstate({ version: 0, state: {} })).toBe('conflict');
+      expect(await state.readEstate()).toEqual({ version: 1, state: { openSinceMs: NOW_MS, hold } });
+      expect((await state.load()).estate).toEqual({ version: 1, state: { openSinceMs: NOW_MS, hold } });
     });
   });
 

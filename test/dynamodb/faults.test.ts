@@ -31,9 +31,9 @@ describe('a write whose answer was lost, and which the SDK repeats, is not in it
       return puts === 1 ? 'reset' : undefined;
     };
     const other = world().another({ past: 'proxy' });
-    await other.saveService(service({ lastRestartMs: 1 }));
-    expect(await state.saveService(service({ lastRestartMs: 2 }))).toBe('conflict');
-    expect((await state.readService(service().key)).lastRestartMs).toBe(1);
+    await other.saveService(service({ brakes: { inFlight: [], lastRestartMs: 1 } }));
+    expect(await state.saveService(service({ brakes: { inFlight: [], lastRestartMs: 2 } }))).toBe('conflict');
+    expect((await state.readService(service().key)).brakes.lastRestartMs).toBe(1);
   });
 
   test('deleteCheck', async () => {
@@ -53,9 +53,9 @@ describe('a write whose answer was lost, and which the SDK repeats, is not in it
 
   test('takeRestartSlot takes one place, not two', async () => {
     proxy.fault = once('PutItem', 'lose-answer');
-    expect(await state.takeRestartSlot('prod', NOW_MS, 2)).toBeUndefined();
-    expect(await state.takeRestartSlot('prod', NOW_MS, 2)).toBeUndefined();
-    expect(await state.takeRestartSlot('prod', NOW_MS, 2)).toEqual({ freeAtMs: NOW_MS + 60_000 });
+    expect(await state.takeRestartSlot('prod', NOW_MS, 2, 1)).toBeUndefined();
+    expect(await state.takeRestartSlot('prod', NOW_MS, 2, 1)).toBeUndefined();
+    expect(await state.takeRestartSlot('prod', NOW_MS, 2, 1)).toEqual({ freeAtMs: NOW_MS + 60_000 });
   });
 });
 

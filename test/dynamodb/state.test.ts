@@ -168,7 +168,7 @@ describe('writing', () => {
   });
 
   test('what cannot be read back is not written', async () => {
-    const broken = service({ lastRestartMs: Number.NaN });
+    const broken = service({ brakes: { inFlight: [], lastRestartMs: Number.NaN } });
     await expect(state.saveService(broken)).rejects.toMatchObject({
       code: 'malformed',
       message: expect.stringContaining('lastRestartMs'),
@@ -187,7 +187,7 @@ describe('writing', () => {
     await plant({ ...leaseKey('window'), schema: 2, version: 1, data: { holder: 'x', untilMs: 0 } });
     await plant({ ...slotKey('prod'), schema: 2, version: 1, data: {} });
     await expect(state.acquireLease('window', 'a', NOW_MS, NOW_MS + 1)).rejects.toMatchObject({ code: 'malformed' });
-    await expect(state.takeRestartSlot('prod', NOW_MS, 10)).rejects.toMatchObject({ code: 'malformed' });
+    await expect(state.takeRestartSlot('prod', NOW_MS, 10, 1)).rejects.toMatchObject({ code: 'malformed' });
   });
 
   test('what a quiet invocation costs: lease, load, heartbeat, release', async () => {

@@ -1,4 +1,5 @@
 /** Plays a scenario through the real use cases: each pass is a cold start that knows only what the table holds. */
+import { NO_ESTATE_BRAKES, NO_SERVICE_BRAKES } from '../../../lib/brakes/settings.ts';
 import { formatDurationMs } from '../../../lib/check-restart/duration.ts';
 import { DEFAULT_POLICY } from '../../../lib/check-restart/policy.ts';
 import { parsePolicyDocument } from '../../../lib/config/policy-document.ts';
@@ -123,7 +124,7 @@ function settingsOf(scenario: Scenario): WatchSettings {
     allowedServices: ['*'],
     requireAddress: false,
     proxyStartedBy: 'ecs-check-restart',
-    restartsPerMinute: null,
+    brakes: { service: NO_SERVICE_BRAKES, estate: NO_ESTATE_BRAKES },
   };
 }
 
