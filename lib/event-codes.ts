@@ -71,7 +71,6 @@ export const EVENT_CODES = {
   'policy-missing': { level: 'error', alarm: true, meaning: 'The policy document is gone; the last good one stays' },
   'settings-invalid': { level: 'error', alarm: true, meaning: 'The settings are invalid; nothing runs' },
 
-  'consul-degraded': { level: 'error', alarm: true, meaning: 'Consul gave no answer, or a doubtful one; see problem' },
   'consul-tls-not-verified': { level: 'warn', alarm: false, meaning: 'Certificates of Consul are not verified' },
   'consul-failover': { level: 'warn', alarm: false, meaning: 'One Consul address failed and another was asked' },
   'ecs-failed': { level: 'error', alarm: true, meaning: 'ECS could not be asked' },

@@ -13,6 +13,9 @@ async function watchChecks(event: unknown, context: Context): Promise<unknown> {
   watch.telemetry.setContext({ requestId: context.awsRequestId, action: input.action });
   try {
     return await run(input, watch, context);
+  } catch (error) {
+    watch.failed(error);
+    throw error;
   } finally {
     watch.telemetry.flush();
   }

@@ -14,10 +14,11 @@ import { createDocumentClient } from '../../lib/dynamodb/client.ts';
 import { createDynamoState } from '../../lib/dynamodb/state.ts';
 import { createEcsClient } from '../../lib/ecs/client.ts';
 import { createEcsPort } from '../../lib/ecs/ecs-port.ts';
-import type { EventPort } from '../../lib/ports.ts';
+import { type EventPort, ReadFailure } from '../../lib/ports.ts';
 import { createEventBridgeClient, createEventPublisher } from '../../lib/telemetry/event-bridge.ts';
 import { createRedactor } from '../../lib/telemetry/redact.ts';
 import { createTelemetry, type Telemetry } from '../../lib/telemetry/telemetry.ts';
+import { say } from '../../lib/use-cases/say.ts';
 import { type StatusReport, statusOf } from '../../lib/use-cases/status.ts';
 import { passByHand, type WindowResult, watchWindow } from '../../lib/use-cases/watch.ts';
 import type { WatchDeps, WatchSettings } from '../../lib/use-cases/watch-types.ts';
@@ -32,6 +33,8 @@ export interface Watch {
     readonly remainingMs: number;
   }): ReturnType<typeof passByHand>;
   status(): Promise<StatusReport>;
+  /** Says what ended an invocation: the table, or a fault of ours. */
+  failed(error: unknown): void;
 }
 
 /** `startedBy` of the tasks that reconcile-proxies runs; the watcher leaves them alone. */
@@ -43,6 +46,15 @@ let wired: Promise<Watch> | undefined;
 export function wire(context: Pick<Context, 'functionName' | 'invokedFunctionArn'>): Promise<Watch> {
   wired ??= wireNow(context).catch((error: unknown) => {
     wired = undefined;
+    // Nothing is wired that could say so, and the alarm filters on the code.
+    const problems = error instanceof InvalidSettings ? error.problems : [String(error)];
+    const telemetry = createTelemetry({
+      serviceName: context.functionName,
+      logLevel: 'info',
+      redactor: createRedactor(),
+    });
+    say({ telemetry }, 'settings-invalid', { problems });
+    telemetry.flush();
     throw error;
   });
   return wired;
@@ -99,6 +111,7 @@ function bind(deps: WatchDeps, telemetry: Telemetry, settings: WatchSettings, wi
         ...(service === undefined ? {} : { service }),
       }),
     status: () => statusOf(deps, settings),
+    failed: (error) => say(deps, error instanceof ReadFailure ? 'state-failed' : 'pass-failed', { error }),
   };
 }
 

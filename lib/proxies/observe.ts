@@ -128,9 +128,8 @@ function recordEnd(state: ProxyState, seen: OwnTask | undefined, context: Observ
     ...(seen?.stopCode === undefined ? {} : { stopCode: seen.stopCode }),
     ...(seen?.stoppedReason === undefined ? {} : { stoppedReason: seen.stoppedReason }),
   };
-  // The end of a task that had been replaced says nothing about what comes after it.
-  const outdated = task.fingerprint !== undefined && task.fingerprint !== state.fingerprint;
-  const counted = outdated ? 0 : countAfterEnd(state.counted, end, backoff);
+  // A change has set the count to 0 already, so the end of the task that it replaces charges nothing.
+  const counted = countAfterEnd(state.counted, end, backoff);
   const delayMs = launchDelayMs(counted, backoff);
   return {
     ...without(state, 'task', 'stop', 'nextAttemptMs'),

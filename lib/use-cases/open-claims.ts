@@ -10,8 +10,8 @@
 import type { EcsService, EcsTask } from '../check-restart/ecs-facts.ts';
 import { parseOwnerKey } from '../check-restart/eligibility.ts';
 import type { Claim, ReadFailure, ServiceState } from '../ports.ts';
+import { act, record, shortTask, updateService } from './act-and-record.ts';
 import { isReadFailure } from './failure.ts';
-import { act, record, shortTask, updateService } from './restart.ts';
 import { say } from './say.ts';
 import type { WatchMemory } from './watch-memory.ts';
 import type { WatchDeps } from './watch-types.ts';
@@ -133,6 +133,7 @@ async function settle(
     case 'done':
       await update((service) => without(service, claim));
       memory.confirmedMs.delete(claim.taskArn);
+      memory.reported.delete(`claim ${claim.taskArn}`);
       return say(deps, 'restart-confirmed', fields);
     case 'failed':
       await update((service) => ({ ...without(service, claim), failedDeployment: effect.primary }));

@@ -1,19 +1,13 @@
-/**
- * A pass's report, and what of it is news. A reason is logged and published when it changes, not in every pass: what
- * was last said of each check is kept with the heartbeat.
- */
-import type { BrakeEvent } from '../brakes/facts.ts';
-import { globMatches } from '../check-restart/glob.ts';
+/** A pass's report: every bad check with the reason why nothing happened, and what was restarted. */
 import type { Reason } from '../check-restart/reason.ts';
-import type { EventCode } from '../event-codes.ts';
-import { checkKey, type InstanceRef, type OutgoingEvent, type ReadFailure } from '../ports.ts';
+import type { InstanceRef, ReadFailure } from '../ports.ts';
+import { type RestartResult, shortTask } from './act-and-record.ts';
 import type { BrakedPlan } from './brake-restarts.ts';
-import { asFailure, isReadFailure } from './failure.ts';
-import { isWatched, type Judged, taskOf } from './judge.ts';
+import { asFailure } from './failure.ts';
+import { type Judged, taskOf } from './judge.ts';
 import { ABSENT_LOOK_UP_MS, type Sightings } from './observe.ts';
 import type { DueTask, PlannedRestart, Refusal } from './plan-restarts.ts';
-import { type RestartResult, shortTask } from './restart.ts';
-import { count, say } from './say.ts';
+import { count } from './say.ts';
 import type { Watcher } from './watch-pass.ts';
 import type { CheckEntry, PassOptions, PassReport, RestartEntry, SkippedEntry } from './watch-types.ts';
 
@@ -49,20 +43,9 @@ const LASTING: ReadonlySet<Reason> = new Set<Reason>([
   'restart-in-flight',
 ]);
 
-/** Detail types of the brakes' events. */
-const EVENT_TYPES: Readonly<Record<BrakeEvent['type'], string>> = {
-  'budget-spent': 'Restart Budget Spent',
-  'replacement-overdue': 'Replacement Overdue',
-  'breaker-opened': 'Breaker Opened',
-  'breaker-probe-failed': 'Breaker Probe Failed',
-  'breaker-closed': 'Breaker Closed',
-  'estate-breaker-opened': 'Estate Breaker Opened',
-  'estate-breaker-closed': 'Estate Breaker Closed',
-};
-
-/** Builds the report; logs and publishes what is new in it. */
-export async function reportPass(watcher: Watcher, result: PassResult): Promise<PassReport> {
-  const { nowMs, judged, outcomes, failures, sightings, options } = result;
+/** Builds the report, and counts what is in it. */
+export function reportPass(watcher: Watcher, result: PassResult): PassReport {
+  const { nowMs, judged, outcomes, failures, sightings } = result;
   const refusedDue = refusalsByCheck(result);
   const skipped = judged.flatMap((one) => skippedEntry(one, refusedDue, nowMs) ?? []);
   const restarts = outcomes.flatMap((outcome) => restartEntry(outcome, nowMs) ?? []);
@@ -90,15 +73,15 @@ export async function reportPass(watcher: Watcher, result: PassResult): Promise<
     ...deadline(watcher, judged, skipped, nowMs),
   };
   measure(watcher, report, result);
-  if (!options.dryRun) await tell(watcher, result, report, refusedDue);
   return report;
 }
 
-type Refused = Pick<Refusal, 'reason' | 'why' | 'untilMs' | 'brakes'>;
+/** Why a due check was not restarted. */
+export type RefusedCheck = Pick<Refusal, 'reason' | 'why' | 'untilMs' | 'brakes'>;
 
-function refusalsByCheck({ plan, outcomes }: PassResult): ReadonlyMap<string, Refused> {
-  const refused = new Map<string, Refused>();
-  const note = (task: DueTask, refusal: Refused) => {
+export function refusalsByCheck({ plan, outcomes }: PassResult): ReadonlyMap<string, RefusedCheck> {
+  const refused = new Map<string, RefusedCheck>();
+  const note = (task: DueTask, refusal: RefusedCheck) => {
     for (const { subject } of task.due) refused.set(subject.sighting.key, refusal);
   };
   for (const { task, ...refusal } of plan.refusals) note(task, refusal);
@@ -108,9 +91,9 @@ function refusalsByCheck({ plan, outcomes }: PassResult): ReadonlyMap<string, Re
   return refused;
 }
 
-function skippedEntry(
+export function skippedEntry(
   { subject, finding }: Judged,
-  refusedDue: ReadonlyMap<string, Refused>,
+  refusedDue: ReadonlyMap<string, RefusedCheck>,
   nowMs: number,
 ): SkippedEntry | undefined {
   const refusal =
@@ -145,9 +128,9 @@ function restartEntry({ planned, result }: Outcome, nowMs: number): RestartEntry
   };
 }
 
-function checkEntry(
+export function checkEntry(
   { subject, finding }: Judged,
-  refusedDue: ReadonlyMap<string, Refused>,
+  refusedDue: ReadonlyMap<string, RefusedCheck>,
   restarted: ReadonlySet<DueTask>,
 ): CheckEntry | undefined {
   if (finding.kind === 'good') return undefined;
@@ -205,78 +188,4 @@ function measure({ deps, memory }: Watcher, report: PassReport, { judged, outcom
   count(deps, 'RestartsIssued', outcomes.filter(({ result: { kind } }) => kind === 'acted').length);
   count(deps, 'RestartsAccepted', report.restarts.filter(({ outcome }) => outcome !== 'unanswered').length);
   count(deps, 'RestartsWithheld', report.skipped.length);
-}
-
-/** Logs and publishes what changed since it was last told, and every restart. */
-async function tell(
-  watcher: Watcher,
-  result: PassResult,
-  report: PassReport,
-  refusedDue: ReadonlyMap<string, Refused>,
-): Promise<void> {
-  const { deps, memory } = watcher;
-  const events: OutgoingEvent[] = [];
-  for (const restart of report.restarts) {
-    say(deps, restart.action === 'stop-task' ? 'restart-accepted' : 'deployment-forced', { ...restart });
-    events.push({ type: 'Restart', detail: { ...restart } });
-  }
-  const said = new Map<string, string>();
-  for (const one of result.judged) {
-    const entry = checkEntry(one, refusedDue, new Set());
-    const { key } = one.subject.sighting;
-    if (!entry || (!isWatched(one.subject) && entry.reason !== 'absent')) continue;
-    const isRestarted = one.finding.kind === 'due' && !refusedDue.has(key);
-    const word = isRestarted ? 'restarted' : entry.reason;
-    said.set(key, word);
-    if (memory.reported.get(key) === word || isRestarted) continue;
-    const skippedNow = skippedEntry(one, refusedDue, result.nowMs);
-    say(deps, codeOf(one, word, skippedNow), { ...entry, ...skippedNow });
-    if (skippedNow && (one.finding.kind === 'due' || one.finding.kind === 'withheld')) {
-      events.push({ type: 'Restart Withheld', detail: { ...skippedNow } });
-    }
-  }
-  for (const check of result.sightings.nodeChecks) {
-    const key = checkKey(check);
-    said.set(key, 'node-check');
-    if (memory.reported.get(key) === 'node-check') continue;
-    say(deps, 'node-check', { node: check.node, check: check.name || check.checkId });
-  }
-  for (const problem of report.problems) {
-    said.set(problem, 'problem');
-    if (memory.reported.get(problem) !== 'problem') say(deps, 'registration-problem', { problem });
-  }
-  for (const event of result.plan.events) {
-    say(deps, event.type, { ...event });
-    events.push({ type: EVENT_TYPES[event.type], detail: { ...event } });
-  }
-  replaceReports(watcher, said, result.options);
-  await keepHistory(watcher, report);
-  if (events.length > 0) await deps.events.publish(events);
-}
-
-/** A line that could not be kept is said; the restart has happened all the same. */
-async function keepHistory({ deps }: Watcher, { restarts, atMs }: PassReport): Promise<void> {
-  for (const restart of restarts) {
-    try {
-      await deps.state.appendHistory({ atMs, kind: 'restart', detail: { ...restart } });
-    } catch (error) {
-      say(deps, 'state-failed', { problem: isReadFailure(error).message });
-    }
-  }
-}
-
-/** What is no longer bad is forgotten, so that it is news when it comes again. */
-function replaceReports({ memory }: Watcher, said: ReadonlyMap<string, string>, options: PassOptions): void {
-  const isOurs = (key: string) => options.service === undefined && !globMatches('claim *', key);
-  for (const key of [...memory.reported.keys()]) if (isOurs(key) && !said.has(key)) memory.reported.delete(key);
-  for (const [key, word] of said) memory.reported.set(key, word);
-}
-
-function codeOf({ finding }: Judged, word: CheckEntry['reason'], skipped: SkippedEntry | undefined): EventCode {
-  if (word === 'absent') return 'absent-check';
-  if (word === 'task-not-found' || word === 'already-stopped') return 'leftover-registration';
-  if (word === 'dry-run') return 'dry-run';
-  if (word === 'ecs-error') return finding.kind === 'due' ? 'restart-refused' : 'ecs-failed';
-  const isDue = finding.kind === 'due' || finding.kind === 'withheld';
-  return isDue && skipped ? 'restart-withheld' : 'verdict-changed';
 }

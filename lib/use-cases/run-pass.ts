@@ -18,6 +18,9 @@ export async function runPass(
   const { deps, memory } = watcher;
   const startMs = Math.max(deps.clock.nowMs(), memory.lastGoodPassMs ?? 0);
   const failures = options.dryRun ? [] : await followClaims(deps, memory, startMs, options.mayClaim);
+  for (const failure of failures) {
+    say(deps, failure.system === 'ecs' ? 'ecs-failed' : 'state-failed', { ...asFailure(failure) });
+  }
   const report = await tryPass(watcher, read, options);
   const deadlines = [report.nextDeadlineMs, claimsDeadlineMs(memory, report.atMs)].filter((atMs) => atMs !== undefined);
   return {

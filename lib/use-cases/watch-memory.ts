@@ -101,25 +101,34 @@ export function claimedTasks(memory: WatchMemory): ReadonlySet<string> {
   return new Set([...memory.services.values()].flatMap(({ claims }) => claims.map(({ taskArn }) => taskArn)));
 }
 
+/** What writing came to. */
+export interface WrittenChanges {
+  readonly failures: readonly ReadFailure[];
+  /** Checks that another pass wrote since we read them. */
+  readonly conflicts: number;
+}
+
 /**
  * Writes what changed. A conflict means that another pass wrote the same check: its version is unknown to us, so the
- * check is forgotten here and read again by the next invocation. Returns the failures; what failed is tried again by
- * the next pass, since `stored` still differs.
+ * check is forgotten here and read again by the next invocation. What failed is tried again by the next pass, since
+ * `stored` still differs.
  */
-export async function writeChanges(memory: WatchMemory, state: StatePort): Promise<ReadFailure[]> {
+export async function writeChanges(memory: WatchMemory, state: StatePort): Promise<WrittenChanges> {
   const changed = [...memory.tracked].filter(([, { stored, current }]) => !sameState(stored, current));
   const failures: ReadFailure[] = [];
+  let conflicts = 0;
   await inParallel(changed, 16, async ([key, tracked]) => {
     if (failures.length > 0) return; // the table is out of reach: the others would only wait for it, too
     try {
       const result = await writeOne(tracked, state);
+      if (result === 'conflict') conflicts += 1;
       if (result === 'conflict' || tracked.current === undefined) memory.tracked.delete(key);
     } catch (error) {
       if (!(error instanceof ReadFailure)) throw error;
       failures.push(error);
     }
   });
-  return failures;
+  return { failures, conflicts };
 }
 
 async function writeOne(tracked: TrackedCheck, state: StatePort): Promise<'saved' | 'conflict'> {

@@ -17,6 +17,8 @@ import { dueTasks, planRestarts, type RestartPlan } from './plan-restarts.ts';
 import { type Outcome, reportPass } from './report-pass.ts';
 import { readDetails, resolveSubjects, type Subject } from './resolve-subjects.ts';
 import { restart } from './restart.ts';
+import { count, say } from './say.ts';
+import { tellPass } from './tell-pass.ts';
 import { claimedTasks, remember, type WatchMemory, writeChanges } from './watch-memory.ts';
 import type { PassOptions, PassReport, PolicyDocument, WatchDeps, WatchSettings } from './watch-types.ts';
 
@@ -46,13 +48,19 @@ export async function watchPass(watcher: Watcher, answer: UnhealthyAnswer, optio
   const outcomes = options.dryRun ? plannedOnly(plan) : await carryOut(watcher, plan, options, nowMs, failures);
   if (!options.dryRun) {
     rememberAll(memory, judged.judged, plan, outcomes, nowMs);
-    failures.push(...(await writeChanges(memory, deps.state)));
+    const written = await writeChanges(memory, deps.state);
+    failures.push(...written.failures);
+    count(deps, 'StateConflicts', written.conflicts);
+    if (written.conflicts > 0) say(deps, 'state-conflict', { checks: written.conflicts });
     if (options.service === undefined) {
       memory.lastGoodPassMs = nowMs;
       memory.settleUntilMs = settleUntilMs;
     }
   }
-  return reportPass(watcher, { nowMs, sightings, refused, judged: judged.judged, plan, outcomes, failures, options });
+  const result = { nowMs, sightings, refused, judged: judged.judged, plan, outcomes, failures, options };
+  const report = reportPass(watcher, result);
+  if (!options.dryRun) await tellPass(watcher, result, report);
+  return report;
 }
 
 /** A pass confined to one service looks at nothing else, so that its state of the others stays what it was. */

@@ -76,6 +76,8 @@ export async function watchWindow(
       mayGoOn: lease.mayGoOn,
     });
     await saveHeartbeat(deps, memory);
+    const { passes, failedPasses, restarts } = report;
+    say(deps, 'window-done', { passes, failedPasses, restarts: restarts.length });
     return { outcome: 'done', policy: { source: policy.source, problems: policy.problems }, ...report };
   } finally {
     await lease.release();
@@ -100,6 +102,9 @@ export async function passByHand(
       ...(request.service === undefined ? {} : { service: request.service }),
     });
     if (!request.dryRun && request.service === undefined && report.ok) await saveHeartbeat(deps, memory);
+    const { ok, restarts, skipped, checks } = report;
+    const { dryRun } = request;
+    say(deps, 'pass-done', { ok, dryRun, restarts: restarts.length, skipped: skipped.length, bad: checks.length });
     return { ...report, policy: { source: policy.source, problems: policy.problems } };
   } finally {
     abort.abort();
