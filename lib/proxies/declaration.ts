@@ -4,7 +4,7 @@
  * own with all its problems, never a reason to doubt the others; it keeps its place in the set, so that the proxy that
  * runs under its ID stays.
  */
-import { checkDefaults, DOCUMENT_FIELDS, readSpec, SERVER_FILLED } from './document.ts';
+import { checkDefaults, DEFAULT_FIELDS, DOCUMENT_FIELDS, readSpec, SERVER_FILLED } from './document.ts';
 import type { DocumentRules } from './document-fields.ts';
 import { fingerprintText, type Hash } from './fingerprint.ts';
 import { type FieldProblem, isObject, type JsonObject, type Problems, readObject, showValue } from './shape.ts';
@@ -114,7 +114,9 @@ function readDefaults(source: JsonSource | undefined): Defaults {
   const problems: Problems = [];
   const document = readSource(problems, source, 'proxy-defaults');
   if (document !== undefined) checkDefaults(problems, document);
-  return { document: document ?? {}, problems };
+  // An unknown field is a problem of the defaults alone, not one of each document that they lie under.
+  const known = Object.entries(document ?? {}).filter(([field]) => DEFAULT_FIELDS.includes(field));
+  return { document: Object.fromEntries(known), problems };
 }
 
 function readSource(problems: Problems, source: JsonSource, field: string): JsonObject | undefined {
