@@ -1,14 +1,12 @@
 /** A pass's report: every bad check with the reason why nothing happened, and what was restarted. */
 import type { Reason } from '../check-restart/reason.ts';
-import type { InstanceRef, ReadFailure } from '../ports.ts';
 import { type RestartResult, shortTask } from './act-and-record.ts';
-import type { BrakedPlan } from './brake-restarts.ts';
+import type { Decision, Watcher } from './decide-pass.ts';
 import { asFailure } from './failure.ts';
 import { type Judged, taskOf } from './judge.ts';
-import { ABSENT_LOOK_UP_MS, type Sightings } from './observe.ts';
+import { ABSENT_LOOK_UP_MS } from './observe.ts';
 import type { DueTask, PlannedRestart, Refusal } from './plan-restarts.ts';
 import { count } from './say.ts';
-import type { Watcher } from './watch-pass.ts';
 import type { CheckEntry, PassOptions, PassReport, RestartEntry, SkippedEntry } from './watch-types.ts';
 
 /** A planned restart and how it ended. */
@@ -17,16 +15,9 @@ export interface Outcome {
   readonly result: RestartResult;
 }
 
-/** All that a pass has come to. */
-export interface PassResult {
-  readonly nowMs: number;
-  readonly sightings: Sightings;
-  /** Instances whose names cannot be sent to Consul. */
-  readonly refused: readonly InstanceRef[];
-  readonly judged: readonly Judged[];
-  readonly plan: BrakedPlan;
+/** All that a pass has come to. `failures` holds those of acting, too. */
+export interface PassResult extends Decision {
   readonly outcomes: readonly Outcome[];
-  readonly failures: readonly ReadFailure[];
   readonly options: PassOptions;
 }
 

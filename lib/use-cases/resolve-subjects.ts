@@ -53,13 +53,15 @@ export async function readDetails(
   };
   const stale = [...wanted.values()].filter(({ ref, createIndex }) => isOld(instanceKey(ref), createIndex));
   const refused = await fetchInto(deps, memory, stale, nowMs);
+  // A sidecar is registered after its destination: its newer CreateIndex must not make that one be read twice.
+  const justRead = new Set(stale.map(({ ref }) => instanceKey(ref)));
   const destinations = stale
     .map(({ ref, createIndex }) => ({
       ref: destinationOf(memory.instances.get(instanceKey(ref))?.details),
       createIndex,
     }))
     .flatMap(({ ref, createIndex }) => (ref ? [{ ref, createIndex }] : []))
-    .filter(({ ref, createIndex }) => isOld(instanceKey(ref), createIndex));
+    .filter(({ ref, createIndex }) => !justRead.has(instanceKey(ref)) && isOld(instanceKey(ref), createIndex));
   return [...refused, ...(await fetchInto(deps, memory, destinations, nowMs))];
 }
 

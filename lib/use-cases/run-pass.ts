@@ -3,10 +3,11 @@
  * failed pass is reported once an outage, and the report says whether anything could be concluded.
  */
 import type { UnhealthyAnswer } from '../ports.ts';
+import type { Watcher } from './decide-pass.ts';
 import { asFailure, isReadFailure } from './failure.ts';
 import { claimsDeadlineMs, followClaims } from './open-claims.ts';
 import { count, say } from './say.ts';
-import { type Watcher, watchPass } from './watch-pass.ts';
+import { watchPass } from './watch-pass.ts';
 import type { PassOptions, PassReport } from './watch-types.ts';
 
 /** Runs a pass over the answer that `read` brings. Never throws for an outside system's failure. */

@@ -1,145 +1,49 @@
 /**
- * One pass of the watcher: Consul's answer in, restarts and a report out.
- *
- *   observe → details → ask ECS about new tasks → judge → (due: fresh details, fresh facts) → plan → claim, act, record
- *   → write what changed → report
+ * One pass of the watcher: decide, then claim, act and record, then write what changed, then report.
  *
  * Whatever cannot be read ends the pass before anything is remembered: an unread world changes no state.
  */
-import { parseTaskArn } from '../check-restart/task-arn.ts';
-import { instanceKey, type ReadFailure, type UnhealthyAnswer } from '../ports.ts';
-import { type ClusterFailures, describeInto, factsOfDue, isKnown, type TaskRef } from './ask-ecs.ts';
-import { type BrakedPlan, brakePlan } from './brake-restarts.ts';
+import type { ReadFailure, UnhealthyAnswer } from '../ports.ts';
+import type { BrakedPlan } from './brake-restarts.ts';
+import { type Decision, decidePass, type Watcher } from './decide-pass.ts';
 import { isReadFailure } from './failure.ts';
-import { isWatched, type Judged, judge } from './judge.ts';
-import { observe, type Sightings } from './observe.ts';
-import { dueTasks, planRestarts, type RestartPlan } from './plan-restarts.ts';
+import type { RestartPlan } from './plan-restarts.ts';
 import { type Outcome, reportPass } from './report-pass.ts';
-import { readDetails, resolveSubjects, type Subject } from './resolve-subjects.ts';
 import { restart } from './restart.ts';
 import { count, say } from './say.ts';
 import { tellPass } from './tell-pass.ts';
-import { claimedTasks, remember, type WatchMemory, writeChanges } from './watch-memory.ts';
-import type { PassOptions, PassReport, PolicyDocument, WatchDeps, WatchSettings } from './watch-types.ts';
+import { remember, writeChanges } from './watch-memory.ts';
+import type { PassOptions, PassReport } from './watch-types.ts';
 
-/** What all passes of an invocation share. */
-export interface Watcher {
-  readonly deps: WatchDeps;
-  readonly settings: WatchSettings;
-  readonly document: PolicyDocument;
-  readonly memory: WatchMemory;
-}
-
-/** Runs one pass over one answer. Throws `ReadFailure` when Consul's look-ups fail; then nothing has changed. */
+/** Runs one pass over one answer. Throws `ReadFailure` when it cannot decide; then nothing has changed. */
 export async function watchPass(watcher: Watcher, answer: UnhealthyAnswer, options: PassOptions): Promise<PassReport> {
-  const { deps, settings, memory } = watcher;
-  // A clock that lies behind the last pass would make streaks shrink and grace grow.
-  const nowMs = Math.max(deps.clock.nowMs(), memory.lastGoodPassMs ?? 0);
-  const sightings = confined(await observe(deps.consul, memory, answer, nowMs), options);
-  const refused = await readDetails(deps, memory, sightings, nowMs);
-  const settleUntilMs = settlingUntil(memory, settings, nowMs);
-  const first = await judgeAll(watcher, sightings, nowMs, settleUntilMs);
-  const judged = await withFreshDetails(watcher, sightings, first, nowMs, settleUntilMs);
-  const tasks = dueTasks(judged.judged);
-  const asked = tasks.length > 0 ? await factsOfDue(deps.ecs, memory, tasks, nowMs) : noFacts();
-  const eligible = planRestarts(tasks, asked.facts, asked.failures, settings, nowMs);
-  const plan = await brakePlan(watcher, judged.judged, eligible, nowMs, !options.dryRun);
-  const failures = [...judged.failures.values(), ...asked.failures.values(), ...plan.failures];
+  const decision = await decidePass(watcher, answer, options);
+  const { nowMs, plan } = decision;
+  const failures = [...decision.failures];
   const outcomes = options.dryRun ? plannedOnly(plan) : await carryOut(watcher, plan, options, nowMs, failures);
-  if (!options.dryRun) {
-    rememberAll(memory, judged.judged, plan, outcomes, nowMs);
-    const written = await writeChanges(memory, deps.state);
-    failures.push(...written.failures);
-    count(deps, 'StateConflicts', written.conflicts);
-    if (written.conflicts > 0) say(deps, 'state-conflict', { checks: written.conflicts });
-    if (options.service === undefined) {
-      memory.lastGoodPassMs = nowMs;
-      memory.settleUntilMs = settleUntilMs;
-    }
-  }
-  const result = { nowMs, sightings, refused, judged: judged.judged, plan, outcomes, failures, options };
+  if (!options.dryRun) failures.push(...(await rememberPass(watcher, decision, outcomes, options)));
+  const result = { ...decision, outcomes, failures, options };
   const report = reportPass(watcher, result);
   if (!options.dryRun) await tellPass(watcher, result, report);
   return report;
 }
 
-/** A pass confined to one service looks at nothing else, so that its state of the others stays what it was. */
-function confined(sightings: Sightings, options: PassOptions): Sightings {
-  const { service } = options;
-  if (service === undefined) return sightings;
-  const isIt = ({ ref }: Sightings['checks'][number]) =>
-    ref.serviceName === service || ref.serviceName === `${service}-sidecar-proxy`;
-  return { ...sightings, checks: sightings.checks.filter(isIt) };
-}
-
-/** After a gap in all observation, nothing is restarted for a while: what was missed cannot be known. */
-function settlingUntil(memory: WatchMemory, settings: WatchSettings, nowMs: number): number | undefined {
-  const { lastGoodPassMs, settleUntilMs } = memory;
-  const { maxObservationGapMs, settleMs } = settings;
-  const isGap =
-    maxObservationGapMs !== null && lastGoodPassMs !== undefined && nowMs - lastGoodPassMs > maxObservationGapMs;
-  if (isGap && settleMs > 0) return nowMs + settleMs;
-  return settleUntilMs !== undefined && settleUntilMs > nowMs ? settleUntilMs : undefined;
-}
-
-interface JudgedAll {
-  readonly judged: readonly Judged[];
-  readonly failures: ClusterFailures;
-}
-
-async function judgeAll(
-  { deps, settings, document, memory }: Watcher,
-  sightings: Sightings,
-  nowMs: number,
-  settleUntilMs: number | undefined,
-): Promise<JudgedAll> {
-  const subjects = resolveSubjects(deps, settings, document, memory, sightings);
-  const claimed = claimedTasks(memory);
-  const unknown = subjects.flatMap((subject) => taskToAsk(subject, memory, claimed, nowMs) ?? []);
-  const failures = await describeInto(deps.ecs, memory, unknown, nowMs);
-  const context = { settings, nowMs, settleUntilMs, claimed, clusterFailures: failures };
-  return { judged: subjects.map((subject) => judge(subject, memory, context)), failures };
-}
-
-/** The task to ask ECS about before the subject can be judged: a bad check's unknown one, a missing check's own. */
-function taskToAsk(
-  subject: Subject,
-  memory: WatchMemory,
-  claimed: ReadonlySet<string>,
-  nowMs: number,
-): TaskRef | undefined {
-  const { sighting, mapping } = subject;
-  const state = memory.tracked.get(sighting.key)?.current;
-  if (sighting.status === undefined) {
-    const cluster = state && parseTaskArn(state.taskArn)?.cluster;
-    const isLookedUp = memory.lookedUpMs.get(sighting.key) === nowMs;
-    return state && cluster && isLookedUp ? { taskArn: state.taskArn, cluster } : undefined;
+/** Keeps the states of this pass. A pass confined to one service is no sighting of the others. */
+async function rememberPass(
+  { deps, memory }: Watcher,
+  decision: Decision,
+  outcomes: readonly Outcome[],
+  options: PassOptions,
+): Promise<readonly ReadFailure[]> {
+  rememberAll(memory, decision, outcomes);
+  const written = await writeChanges(memory, deps.state);
+  count(deps, 'StateConflicts', written.conflicts);
+  if (written.conflicts > 0) say(deps, 'state-conflict', { checks: written.conflicts });
+  if (options.service === undefined) {
+    memory.lastGoodPassMs = decision.nowMs;
+    memory.settleUntilMs = decision.settleUntilMs;
   }
-  if (mapping.kind !== 'mapped' || !isWatched(subject) || claimed.has(mapping.taskArn)) return undefined;
-  const hasStart = state?.taskArn === mapping.taskArn && state.startedAtMs !== undefined;
-  return hasStart || isKnown(memory, mapping.taskArn, nowMs) ? undefined : mapping;
-}
-
-/** A restart is decided on details read in this very pass: policy or mapping may have changed since. */
-async function withFreshDetails(
-  watcher: Watcher,
-  sightings: Sightings,
-  first: JudgedAll,
-  nowMs: number,
-  settleUntilMs: number | undefined,
-): Promise<JudgedAll> {
-  const due = first.judged.filter(({ finding }) => finding.kind === 'due');
-  const old = due
-    .map(({ subject }) => instanceKey(subject.sighting.ref))
-    .filter((key) => watcher.memory.instances.get(key)?.readAtMs !== nowMs);
-  if (old.length === 0) return first;
-  await readDetails(watcher.deps, watcher.memory, sightings, nowMs, new Set(old));
-  const again = await judgeAll(watcher, sightings, nowMs, settleUntilMs);
-  return { judged: again.judged, failures: new Map([...first.failures, ...again.failures]) };
-}
-
-function noFacts(): Awaited<ReturnType<typeof factsOfDue>> {
-  return { facts: new Map(), failures: new Map() };
+  return written.failures;
 }
 
 function plannedOnly(plan: RestartPlan): Outcome[] {
@@ -183,13 +87,7 @@ async function carryOut(
 }
 
 /** All states of this pass; those of a restarted task's checks go with it, one that ECS calls gone is marked. */
-function rememberAll(
-  memory: WatchMemory,
-  judged: readonly Judged[],
-  plan: RestartPlan,
-  outcomes: readonly Outcome[],
-  nowMs: number,
-): void {
+function rememberAll(memory: Watcher['memory'], { judged, plan, nowMs }: Decision, outcomes: readonly Outcome[]): void {
   const restarted = new Set(
     outcomes.filter(isTaken).flatMap(({ planned }) => planned.tasks.map(({ taskArn }) => taskArn)),
   );

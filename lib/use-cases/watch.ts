@@ -7,13 +7,13 @@
  */
 import { countsWarnings } from '../check-restart/policy.ts';
 import type { Lease, StoredState } from '../ports.ts';
+import type { Watcher } from './decide-pass.ts';
 import { isReadFailure } from './failure.ts';
 import { keepWindow, type WindowReport } from './keep-window.ts';
 import { type PolicyInForce, policyInForce } from './policy-in-force.ts';
 import { runPass } from './run-pass.ts';
 import { count, say } from './say.ts';
 import { boundedReports, rememberedFrom, type WatchMemory } from './watch-memory.ts';
-import type { Watcher } from './watch-pass.ts';
 import type { PassReport, WatchDeps, WatchSettings } from './watch-types.ts';
 
 /** What a scheduled invocation is given. */
