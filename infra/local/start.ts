@@ -1,0 +1,140 @@
+/** `npm start`: the local stack, and a story told about it in the terminal; see `--help`. */
+import { systemClock } from '../../lib/clock.ts';
+import { HELP, readArguments, type StartArguments } from './stack/arguments.ts';
+import { followHealth } from './stack/health-view.ts';
+import type { StoryLine } from './stack/narrator.ts';
+import { SCHEDULE_MS, startSchedule } from './stack/schedule.ts';
+import { openSessionFiles, type SessionFiles } from './stack/session-files.ts';
+import { type Stack, startStack } from './stack/stack.ts';
+import { beginStory, StepMissing, type Story } from './stack/story.ts';
+
+/** In which the first restart must have happened. */
+const PATIENCE_MS = 60_000;
+/** After the start: by then the samples are out of their grace, and the first window has most of its time left. */
+const FIRST_BREAK_MS = 10_000;
+/** Services in the order in which they are broken. */
+const VICTIMS = ['web', 'api', 'worker'];
+
+const startMs = systemClock.nowMs();
+const closers: (() => unknown)[] = [];
+let closing: Promise<void> | undefined;
+
+process.stdout.on('error', () => end(1));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    if (closing) process.exit(130);
+    print('\nending\n');
+    end(0);
+  });
+}
+
+const told = readArguments(process.argv.slice(2));
+if (told.kind === 'help') print(HELP);
+else if (told.kind === 'wrong') {
+  process.stderr.write(`npm start: ${told.problem}\nnpm start -- --help tells what there is.\n`);
+  process.exitCode = 2;
+} else {
+  run(told).then(
+    () => end(0),
+    (error: unknown) => {
+      // What breaks while everything is being closed is no news.
+      if (!closing) print(`\nFAILED: ${error instanceof Error ? error.message : String(error)}\n`);
+      end(1);
+    },
+  );
+}
+
+async function run({ once, verbose, consul }: Extract<StartArguments, { kind: 'start' }>): Promise<void> {
+  const files = await openSessionFiles();
+  closers.unshift(() => files.close());
+  let story: Story | undefined;
+  const stack = await startStack({
+    consul,
+    onLine: (line) => {
+      files.log(line);
+      if (verbose) print(`  ${line}\n`);
+      story?.narrator.hearLog(line);
+    },
+    onProblem: (text) => tell({ kind: 'other', headline: 'problem', text }),
+  });
+  closers.unshift(() => stack.close());
+  await files.writeInvokeOptions(stack.environment);
+  introduce(stack, files);
+  story = beginStory(stack, { tell });
+  const { narrator } = story;
+  const view = new AbortController();
+  const viewed = followHealth(stack.consul.url, (health) => narrator.hearHealth(health), view.signal);
+  const stopSchedule = startSchedule(stack.watchChecks, {
+    onResult: (result) => narrator.hearWindow(result),
+    onFailure: (text) => tell({ kind: 'other', headline: 'window failed', text }),
+  });
+  closers.unshift(
+    stopSchedule,
+    () => view.abort(),
+    () => viewed,
+  );
+  await play(story, stack, files, once);
+}
+
+/** Once, or every minute until the process is told to end. */
+async function play(story: Story, stack: Stack, files: SessionFiles, once: boolean): Promise<void> {
+  await story.untilHealthy(startMs + PATIENCE_MS);
+  if (!once) explain(stack, files);
+  for (let round = 0; ; round += 1) {
+    const atMs = startMs + FIRST_BREAK_MS + round * SCHEDULE_MS;
+    await systemClock.sleepUntil(atMs);
+    const victim = VICTIMS[round % VICTIMS.length] ?? 'web';
+    try {
+      await story.breakOne(victim, once ? startMs + PATIENCE_MS : atMs + SCHEDULE_MS - 1);
+    } catch (error) {
+      if (once || !(error instanceof StepMissing)) throw error;
+      tell({ kind: 'other', headline: 'no restart', text: error.message });
+    }
+    if (once) return;
+  }
+}
+
+function introduce({ consul, ecsUrl, dynamoDbUrl, events }: Stack, { logPath }: SessionFiles): void {
+  print(`ecs-check-restart on this machine
+
+  Consul       ${consul.url}  ${consul.name}
+  ECS          ${ecsUrl}  built-in double
+  DynamoDB     ${dynamoDbUrl}  dynalite
+  EventBridge  ${events.url}  built-in double
+  watch-checks functions/watch-checks/handler.ts, a window every minute; log: ${logPath}
+
+`);
+  tell({ kind: 'other', headline: 'stack up', text: 'sample tasks are starting' });
+}
+
+function explain({ samples }: Stack, { invokePath }: SessionFiles): void {
+  const apps = [...samples.tasks.values()]
+    .map(({ service, url }) => `  curl -X PUT ${url}/break    # ${service}; /heal mends it\n`)
+    .sort();
+  print(`
+Break one yourself (a replacement keeps its address):
+${apps.join('')}Ask the watcher:
+  npx osls invoke local -f watchChecks $(cat ${invokePath}) --data '{"action":"status"}'
+Ctrl-C ends it.
+
+`);
+}
+
+function tell({ headline, text }: StoryLine): void {
+  const seconds = ((systemClock.nowMs() - startMs) / 1000).toFixed(1).padStart(6);
+  print(`${seconds} s  ${headline.padEnd(20)} ${text}\n`);
+}
+
+function print(text: string): void {
+  process.stdout.write(text);
+}
+
+/** Closes what is open, the last first, and ends. */
+function end(status: number): void {
+  closing ??= (async () => {
+    for (const closer of closers) await closer();
+  })().then(
+    () => process.exit(status),
+    () => process.exit(1),
+  );
+}
