@@ -1,7 +1,7 @@
 /**
  * The agent's side: what is registered with it, TTL timers, maintenance. As in Consul a changed output alone reaches the
- * catalog only after `checkUpdateIntervalMs`, a changed status at once; a service registered again keeps the status of
- * its checks. The agent runs no checks (http, tcp, …): they stay as registered until `reportCheck` speaks for them.
+ * catalog only after `checkUpdateIntervalMs`, a changed status at once; a service registered again keeps status and
+ * output of its checks. The agent runs no checks (http, tcp, …): they stay as registered until `reportCheck` speaks for them.
  */
 import { parseDurationMs } from '../../../lib/check-restart/duration.ts';
 import type { Clock } from '../../../lib/ports.ts';
@@ -169,14 +169,15 @@ export class LocalAgent {
     if (!['passing', 'warning', 'critical'].includes(status)) {
       throw new ConsulError(400, "Status for checks must 'passing', 'warning', 'critical'");
     }
+    const before = this.#checks.get(id)?.check;
     return {
       check: {
         namespace: this.#services.get(serviceId)?.namespace ?? '',
         id,
         name: body.Name || fallbackName,
-        status: this.#checks.get(id)?.check.status ?? status,
+        status: before?.status ?? status,
         notes: body.Notes ?? '',
-        output: '',
+        output: before?.output ?? '',
         serviceId,
         type,
         definition: {},

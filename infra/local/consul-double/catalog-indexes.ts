@@ -23,8 +23,8 @@ export class TableIndexes {
   }
 
   /** Of a query for one service. One that does not exist has the index of the last extinction, if there was one. */
-  ofService(key: string, exists: boolean): number {
+  ofService(key: string, { exists, withChecks }: { readonly exists: boolean; readonly withChecks: boolean }): number {
     const own = exists ? this.#ofService.get(key) : this.#lastExtinction;
-    return own || Math.max(this.nodes, this.services, this.checks);
+    return own || Math.max(this.nodes, this.services, withChecks ? this.checks : 0);
   }
 }

@@ -74,7 +74,11 @@ export class CatalogStore {
 
   checksOfService(name: string): Reading<readonly CheckRecord[]> {
     const key = name.toLowerCase();
-    return this.#checkReading(this.#checks.group(`service:${key}`), (changes) => changes.checkedServices.has(key));
+    const value = this.#checks.group(`service:${key}`);
+    const reading = this.#checkReading(value, (changes) => changes.checkedServices.has(key));
+    if (value.length > 0) return reading;
+    // Checks of nodes are in no service's index, so they don't wake who waits for an empty part of it.
+    return { ...reading, wakes: ({ checkedServices }) => [...checkedServices].some((service) => service !== '') };
   }
 
   checksOfNode(name: string, partition: string): Reading<readonly CheckRecord[]> {
@@ -82,17 +86,23 @@ export class CatalogStore {
     return this.#checkReading(value, (changes) => changes.checkedNodes.has(name.toLowerCase()));
   }
 
-  /** Instances of a service. Their checks' changes wake it too: Consul keeps one index a service. */
-  instancesOf(name: string): Reading<readonly ServiceRecord[]> {
+  /**
+   * Instances of a service. Consul keeps one index a service, which its checks advance too; but only a listing with the
+   * checks wakes for them. While there is no instance, it wakes for every changed service.
+   */
+  instancesOf(name: string, { withChecks }: { readonly withChecks: boolean }): Reading<readonly ServiceRecord[]> {
     const key = name.toLowerCase();
     const value = this.#services.group(key);
+    const hosts = new Set(value.map(({ node }) => node.toLowerCase()));
+    const checked = ({ checkedServices, checkedNodes }: Changes) =>
+      checkedServices.has(key) || (checkedServices.has('') && meet(hosts, checkedNodes));
     return {
       value,
-      index: this.#indexes.ofService(key, value.length > 0),
+      index: this.#indexes.ofService(key, { exists: value.length > 0, withChecks }),
       wakes: (changes) =>
-        changes.services.has(key) ||
-        changes.checkedServices.has(key) ||
-        value.some(({ node }) => changes.nodes.has(node.toLowerCase()) || changes.checkedNodes.has(node.toLowerCase())),
+        value.length === 0
+          ? changes.services.size > 0
+          : changes.services.has(key) || meet(hosts, changes.nodes) || (withChecks && checked(changes)),
     };
   }
 
@@ -234,4 +244,8 @@ export class CatalogStore {
       for (const { name } of this.#services.group(nodeKeyOf(check.partition, node)))
         this.#indexes.touchService(name, index);
   }
+}
+
+function meet(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {
+  return [...right].some((name) => left.has(name));
 }

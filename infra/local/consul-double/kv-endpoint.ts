@@ -40,7 +40,8 @@ async function readKv(world: World, { query, access, signal }: Exchange, key: st
   if (query.has('keys') || query.has('recurse')) {
     const reading = await run(() => world.kv.list(key));
     const entries = access.visible(reading.value, (entry) => ({ key: entry.key }));
-    if (entries.length === 0) return bareAnswer(404, readHeaders(reading));
+    // Only the keys of the root are an empty list when there are none.
+    if (entries.length === 0 && !(key === '' && query.has('keys'))) return bareAnswer(404, readHeaders(reading));
     if (query.has('recurse')) return jsonAnswer(entries.map(kvJson), readHeaders(reading));
     const separator = query.get('separator') ?? '';
     const names = entries.map((entry) => cutAt(entry.key, separator, key.length));

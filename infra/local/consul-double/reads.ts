@@ -73,9 +73,10 @@ function seenServices(services: readonly ServiceRecord[], query: ReadQuery): rea
 function instances(
   world: World,
   query: ReadQuery,
+  withChecks: boolean,
   shape: (service: ServiceRecord, node: NonNullable<ReturnType<World['catalog']['node']>>) => Json,
 ): Reading<Json[]> {
-  return mapReading(world.catalog.instancesOf(query.name), (services) =>
+  return mapReading(world.catalog.instancesOf(query.name, { withChecks }), (services) =>
     seenServices(services, query)
       .flatMap((service) => {
         const node = world.catalog.node(service.node, service.partition);
@@ -139,7 +140,7 @@ export const LISTINGS: readonly Listing[] = [
     missing: 'Missing service name',
     fields: HEALTH_SERVICE_FIELDS,
     read: (world, query) =>
-      instances(world, query, (service, node) => ({
+      instances(world, query, true, (service, node) => ({
         Node: nodeJson(node, world.datacenter),
         Service: nodeServiceJson(service),
         Checks: world.catalog.checksOfInstance(service).map((check) => checkJson(check, world.dialect)),
@@ -150,7 +151,7 @@ export const LISTINGS: readonly Listing[] = [
     missing: 'Missing service name',
     fields: SERVICE_NODE_FIELDS,
     read: (world, query) =>
-      instances(world, query, (service, node) => serviceNodeJson(service, node, world.datacenter)),
+      instances(world, query, false, (service, node) => serviceNodeJson(service, node, world.datacenter)),
   },
   {
     path: 'catalog/nodes',
