@@ -56,6 +56,9 @@ export const EVENT_CODES = {
   'estate-breaker-opened': { level: 'error', alarm: true, meaning: 'Most services are down; nothing is restarted' },
   'estate-breaker-closed': { level: 'info', alarm: false, meaning: 'The estate breaker has closed' },
 
+  'hold-placed': { level: 'info', alarm: false, meaning: 'An operator holds restarts back' },
+  'hold-released': { level: 'info', alarm: false, meaning: 'An operator lets restarts go on' },
+
   'lease-held': { level: 'info', alarm: false, meaning: 'Another window is open; this one does nothing' },
   'lease-lost': { level: 'warn', alarm: false, meaning: 'The lease was lost to another window; this one ends' },
   'state-conflict': {

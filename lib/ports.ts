@@ -124,6 +124,8 @@ export interface ConsulPort {
   describeInstances(
     instances: readonly InstanceRef[],
   ): Promise<{ readonly found: ReadonlyMap<string, InstanceDetails>; readonly refused: readonly InstanceRef[] }>;
+  /** All checks of a service, whatever their status. */
+  listChecks(serviceName: string): Promise<readonly UnhealthyCheck[]>;
   /** A KV value as text with its ModifyIndex; `undefined` where the key does not exist. */
   readKey(key: string): Promise<{ readonly text: string; readonly modifyIndex: string } | undefined>;
   /** Names of all services of the catalog, with their tags. */
@@ -323,6 +325,8 @@ export interface StatePort {
   renewLease(lease: Lease, untilMs: number): Promise<{ readonly lease: Lease } | 'conflict'>;
   releaseLease(lease: Lease): Promise<void>;
   appendHistory(entry: HistoryEntry): Promise<void>;
+  /** The last lines of history, newest first; at most `limit`. */
+  recentHistory(limit: number): Promise<readonly HistoryEntry[]>;
 }
 
 // ------------------------------------------------------------------------------------------------- telemetry

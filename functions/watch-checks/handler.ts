@@ -30,6 +30,12 @@ function run(input: WatchInput, watch: Watch, context: Context): Promise<unknown
       return watch.pass({ ...input, remainingMs });
     case 'status':
       return watch.status();
+    case 'explain':
+      return watch.explain(input.of);
+    case 'hold':
+      return watch.hold(input.hold);
+    case 'release':
+      return watch.release(input.target);
   }
 }
 

@@ -18,9 +18,11 @@ import { type EventPort, ReadFailure } from '../../lib/ports.ts';
 import { createEventBridgeClient, createEventPublisher } from '../../lib/telemetry/event-bridge.ts';
 import { createRedactor } from '../../lib/telemetry/redact.ts';
 import { createTelemetry, type Telemetry } from '../../lib/telemetry/telemetry.ts';
+import type { ExplainRequest, Explanation } from '../../lib/use-cases/explain.ts';
+import { type HoldReport, type HoldRequest, type HoldTarget, hold, release } from '../../lib/use-cases/hold.ts';
 import { say } from '../../lib/use-cases/say.ts';
 import { type StatusReport, statusOf } from '../../lib/use-cases/status.ts';
-import { passByHand, type WindowResult, watchWindow } from '../../lib/use-cases/watch.ts';
+import { explainByHand, passByHand, type WindowResult, watchWindow } from '../../lib/use-cases/watch.ts';
 import type { WatchDeps, WatchSettings } from '../../lib/use-cases/watch-types.ts';
 
 /** What the handler can do, bound to the real world. */
@@ -33,6 +35,9 @@ export interface Watch {
     readonly remainingMs: number;
   }): ReturnType<typeof passByHand>;
   status(): Promise<StatusReport>;
+  explain(request: ExplainRequest): Promise<Explanation>;
+  hold(request: HoldRequest): Promise<HoldReport>;
+  release(target: HoldTarget): Promise<HoldReport>;
   /** Says what ended an invocation: the table, or a fault of ours. */
   failed(error: unknown): void;
 }
@@ -111,6 +116,9 @@ function bind(deps: WatchDeps, telemetry: Telemetry, settings: WatchSettings, wi
         ...(service === undefined ? {} : { service }),
       }),
     status: () => statusOf(deps, settings),
+    explain: (request) => explainByHand(deps, settings, request),
+    hold: (request) => hold(deps, request),
+    release: (target) => release(deps, target),
     failed: (error) => say(deps, error instanceof ReadFailure ? 'state-failed' : 'pass-failed', { error }),
   };
 }

@@ -219,6 +219,15 @@ export class MemoryState implements StatePort {
     });
   }
 
+  async recentHistory(limit: number): Promise<readonly HistoryEntry[]> {
+    return this.#run('recentHistory', () =>
+      this.history
+        .toSorted((one, other) => other.atMs - one.atMs)
+        .slice(0, limit)
+        .map((entry) => structuredClone(entry)),
+    );
+  }
+
   #save<T extends { readonly version: number }>(
     operation: StateOperation,
     items: Map<string, T>,

@@ -32,7 +32,7 @@ export function sighted(state: Draft, counting: Counting): Draft {
     ...withMaintenance({ ...state, streak }, counting),
     seenMs: nowMs,
     absentSinceMs: undefined,
-    ...(gapMs > maxGapMs ? { settleUntilMs: nowMs + settleMs } : {}),
+    ...(gapMs > maxGapMs ? { settleUntilMs: Math.max(state.settleUntilMs ?? 0, nowMs + settleMs) } : {}),
   };
 }
 

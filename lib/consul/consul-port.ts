@@ -2,7 +2,7 @@
 import { type ConsulPort, type InstanceDetails, ReadFailure } from '../ports.ts';
 import { describeInstances, lookUpChecks } from './by-service.ts';
 import { createConsulClient } from './client.ts';
-import { decodeInstances, decodeKey, decodeServices } from './decode.ts';
+import { decodeInstances, decodeKey, decodeServiceChecks, decodeServices } from './decode.ts';
 import { type ConsulOptions, REQUEST_TIMEOUT_MS } from './options.ts';
 import { keyPath, pathSegment } from './path.ts';
 import { watchUnhealthy } from './unhealthy-watch.ts';
@@ -35,6 +35,12 @@ export function createConsulPort(options: ConsulOptions): ConsulAdapter {
     async listServices() {
       const reply = await client.get({ path: '/v1/catalog/services' });
       return decodeServices(reply?.body, 'GET /v1/catalog/services');
+    },
+
+    async listChecks(serviceName) {
+      const path = `/v1/health/checks/${pathSegment(serviceName) ?? unsendable('service name')}`;
+      const reply = await client.get({ path });
+      return decodeServiceChecks(reply?.body, `GET ${path}`);
     },
 
     async listInstances(serviceName) {

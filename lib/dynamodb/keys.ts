@@ -23,7 +23,9 @@ export interface ItemKey {
 
 /** The partition that `load` reads. */
 export const STATE_PARTITION = 'state';
-/** Sort keys of the single items there. */
+/** The partition of history. */
+export const HISTORY_PARTITION = 'history';
+/** Sort keys of the single items of the state. */
 export const HEARTBEAT_SORT_KEY = 'heartbeat';
 export const POLICY_SORT_KEY = 'policy';
 export const ESTATE_SORT_KEY = 'estate';
@@ -71,7 +73,7 @@ export function slotKey(cluster: string): ItemKey {
 
 /** Key of a line of history: sorts by time; `unique` keeps two of the same millisecond apart. */
 export function historyKey(atMs: number, unique: string): ItemKey {
-  return { pk: 'history', sk: `${String(Math.trunc(atMs)).padStart(13, '0')}#${unique}` };
+  return { pk: HISTORY_PARTITION, sk: `${String(Math.trunc(atMs)).padStart(13, '0')}#${unique}` };
 }
 
 function bounded(text: string): string {

@@ -35,6 +35,7 @@ import {
   ESTATE_SORT_KEY,
   HEARTBEAT_KEY,
   HEARTBEAT_SORT_KEY,
+  HISTORY_PARTITION,
   historyKey,
   type ItemKey,
   POLICY_KEY,
@@ -72,6 +73,7 @@ export function createDynamoState(options: TableOptions): StatePort {
     renewLease: (lease: Lease, untilMs: number) => renewLease(table, lease, untilMs),
     releaseLease: (lease: Lease) => releaseLease(table, lease),
     appendHistory: (entry: HistoryEntry) => appendHistory(table, entry),
+    recentHistory: (limit: number) => recentHistory(table, limit),
   };
 }
 
@@ -128,6 +130,14 @@ async function appendHistory(table: Table, entry: HistoryEntry): Promise<void> {
   const ttl = ttlSeconds(entry.atMs + HISTORY_KEPT_MS);
   const stored = { data: entry, shape: historyData, ttl };
   await table.put(historyKey(entry.atMs, randomUUID()), 1, stored, { expression: 'attribute_not_exists(pk)' });
+}
+
+/** Lines that are not understood are left out: history decides nothing. */
+async function recentHistory(table: Table, limit: number): Promise<readonly HistoryEntry[]> {
+  return (await table.last(HISTORY_PARTITION, limit)).flatMap((item) => {
+    const read = decode(item, historyData);
+    return 'problem' in read ? [] : [read.data];
+  });
 }
 
 /** Sorts the partition's items by kind. What is not understood says so and holds nothing else up. */

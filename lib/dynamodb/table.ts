@@ -103,6 +103,21 @@ export class Table {
     throw stateFailure('incomplete', `Query on table ${this.#name}: no end after ${MOST_PAGES} pages`);
   }
 
+  /** The last items of a partition by sort key, newest first, at most one page; expired ones left out. */
+  async last(pk: string, limit: number): Promise<Record<string, unknown>[]> {
+    const input = {
+      TableName: this.#name,
+      KeyConditionExpression: 'pk = :pk',
+      ExpressionAttributeValues: { ':pk': pk },
+      ScanIndexForward: false,
+      Limit: limit,
+    };
+    const answer: QueryCommandOutput = await this.#call('Query', (abortSignal) =>
+      this.#client.send(new QueryCommand(input), { abortSignal }),
+    );
+    return (answer.Items ?? []).filter((item) => !isExpired(item, this.#clock.nowMs()));
+  }
+
   /**
    * Writes an item over the version that was read (0 = there must be none, or an expired one), as version + 1. An item
    * of another schema is never written over.

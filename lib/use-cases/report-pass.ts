@@ -15,6 +15,12 @@ export interface Outcome {
   readonly result: RestartResult;
 }
 
+/** Tasks that a restart took: all of its plan, but only the first where a stop had to stand in for a deployment (C30). */
+export function takenTasks({ planned, result }: Outcome): readonly DueTask[] {
+  if (result.kind !== 'acted') return [];
+  return result.action === 'stop-task' ? planned.tasks.slice(0, 1) : planned.tasks;
+}
+
 /** All that a pass has come to. `failures` holds those of acting, too. */
 export interface PassResult extends Decision {
   readonly outcomes: readonly Outcome[];
@@ -40,9 +46,7 @@ export function reportPass(watcher: Watcher, result: PassResult): PassReport {
   const refusedDue = refusalsByCheck(result);
   const skipped = judged.flatMap((one) => skippedEntry(one, refusedDue, nowMs) ?? []);
   const restarts = outcomes.flatMap((outcome) => restartEntry(outcome, nowMs) ?? []);
-  const restarted = new Set(
-    outcomes.flatMap(({ planned, result: { kind } }) => (kind === 'acted' ? planned.tasks : [])),
-  );
+  const restarted = new Set(outcomes.flatMap(takenTasks));
   const checks = judged.flatMap((one) => checkEntry(one, refusedDue, restarted) ?? []);
   const nodes = sightings.nodeChecks.map(
     (check): CheckEntry => ({
@@ -76,8 +80,12 @@ export function refusalsByCheck({ plan, outcomes }: PassResult): ReadonlyMap<str
     for (const { subject } of task.due) refused.set(subject.sighting.key, refusal);
   };
   for (const { task, ...refusal } of plan.refusals) note(task, refusal);
-  for (const { planned, result } of outcomes) {
-    if (result.kind === 'refused') for (const task of planned.tasks) note(task, result);
+  for (const outcome of outcomes) {
+    const { planned, result } = outcome;
+    const why = 'the service takes no forced deployment: its due tasks are stopped one after the other';
+    const refusal = result.kind === 'refused' ? result : ({ reason: 'restart-in-flight', why } as const);
+    const taken = takenTasks(outcome);
+    for (const task of planned.tasks) if (!taken.includes(task)) note(task, refusal);
   }
   return refused;
 }

@@ -8,7 +8,7 @@ import type { BrakedPlan } from './brake-restarts.ts';
 import { type Decision, decidePass, type Watcher } from './decide-pass.ts';
 import { isReadFailure } from './failure.ts';
 import type { RestartPlan } from './plan-restarts.ts';
-import { type Outcome, reportPass } from './report-pass.ts';
+import { type Outcome, reportPass, takenTasks } from './report-pass.ts';
 import { restart } from './restart.ts';
 import { count, say } from './say.ts';
 import { tellPass } from './tell-pass.ts';
@@ -89,7 +89,7 @@ async function carryOut(
 /** All states of this pass; those of a restarted task's checks go with it, one that ECS calls gone is marked. */
 function rememberAll(memory: Watcher['memory'], { judged, plan, nowMs }: Decision, outcomes: readonly Outcome[]): void {
   const restarted = new Set(
-    outcomes.filter(isTaken).flatMap(({ planned }) => planned.tasks.map(({ taskArn }) => taskArn)),
+    outcomes.filter(isAnswered).flatMap((outcome) => takenTasks(outcome).map(({ taskArn }) => taskArn)),
   );
   const goneNow = new Set(plan.refusals.filter(isGone).map(({ task }) => task.taskArn));
   for (const { subject, state } of judged) {
@@ -104,7 +104,7 @@ function rememberAll(memory: Watcher['memory'], { judged, plan, nowMs }: Decisio
   }
 }
 
-function isTaken({ result }: Outcome): boolean {
+function isAnswered({ result }: Outcome): boolean {
   return result.kind === 'acted' && result.outcome !== 'unanswered';
 }
 

@@ -8,6 +8,7 @@
 import { countsWarnings } from '../check-restart/policy.ts';
 import type { Lease, StoredState } from '../ports.ts';
 import type { Watcher } from './decide-pass.ts';
+import { type ExplainRequest, type Explanation, explain } from './explain.ts';
 import { isReadFailure } from './failure.ts';
 import { keepWindow, type WindowReport } from './keep-window.ts';
 import { type PolicyInForce, policyInForce } from './policy-in-force.ts';
@@ -108,6 +109,24 @@ export async function passByHand(
     return { ...report, policy: { source: policy.source, problems: policy.problems } };
   } finally {
     abort.abort();
+    await watch.close();
+  }
+}
+
+/** Explains by hand; reads only. Throws `ReadFailure` when the table or Consul cannot be read. */
+export async function explainByHand(
+  deps: WatchDeps,
+  settings: WatchSettings,
+  request: ExplainRequest,
+): Promise<Explanation & { readonly policy: PolicyReport }> {
+  const memory = await load(deps);
+  const policy = await policyInForce(deps, settings, memory, { save: false });
+  const watch = deps.consul.watchUnhealthy({ warnings: countsWarnings(settings.defaults, policy.document.rules) });
+  try {
+    const { checks } = await watch.read(new AbortController().signal);
+    const explanation = await explain({ deps, settings, memory, document: policy.document }, checks, request);
+    return { ...explanation, policy: { source: policy.source, problems: policy.problems } };
+  } finally {
     await watch.close();
   }
 }

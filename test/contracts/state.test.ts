@@ -194,6 +194,14 @@ describe.each([memory, dynamodb()])('state in $name', (implementation) => {
     });
   });
 
+  test('history is read newest first, up to a limit', async () => {
+    for (const atMs of [NOW_MS, NOW_MS + 2, NOW_MS + 1]) {
+      await state.appendHistory({ atMs, kind: 'restart', detail: { task: String(atMs - NOW_MS) } });
+    }
+    expect((await state.recentHistory(2)).map(({ atMs }) => atMs - NOW_MS)).toEqual([2, 1]);
+    expect(await state.recentHistory(10)).toHaveLength(3);
+  });
+
   describe('brakes of the deployment', () => {
     test('are empty and of version 0 until somebody writes them', async () => {
       expect(await state.readEstate()).toEqual({ version: 0, state: {} });

@@ -92,6 +92,10 @@ export class ScenarioWorld {
         const all = isEmpty ? [] : this.#checks().filter((check) => wanted.has(checkKey(check)));
         return new Map(all.map((check) => [checkKey(check), check]));
       },
+      listChecks: async (serviceName) => {
+        const isEmpty = this.#fault() === 'empty';
+        return isEmpty ? [] : this.#checks().filter((check) => check.serviceName === serviceName);
+      },
       describeInstances: async (instances) => {
         this.#fault();
         const details = instances.flatMap(({ serviceId }) => this.#details(serviceId) ?? []);
