@@ -4,6 +4,7 @@ import { type RestartResult, shortTask } from './act-and-record.ts';
 import type { Decision, Watcher } from './decide-pass.ts';
 import { asFailure } from './failure.ts';
 import { type Judged, taskOf } from './judge.ts';
+import type { leftoversOf } from './leftovers.ts';
 import { ABSENT_LOOK_UP_MS } from './observe.ts';
 import type { DueTask, PlannedRestart, Refusal } from './plan-restarts.ts';
 import { count } from './say.ts';
@@ -25,6 +26,7 @@ export function takenTasks({ planned, result }: Outcome): readonly DueTask[] {
 export interface PassResult extends Decision {
   readonly outcomes: readonly Outcome[];
   readonly options: PassOptions;
+  readonly leftovers: ReturnType<typeof leftoversOf>;
 }
 
 /** A due check that is held back is looked at again after this time, unless its brake says when it ends. */
@@ -65,6 +67,7 @@ export function reportPass(watcher: Watcher, result: PassResult): PassReport {
     skipped,
     checks: [...checks, ...nodes],
     problems: problemsOf(result),
+    leftovers: result.leftovers.all,
     ...deadline(watcher, judged, skipped, nowMs),
   };
   measure(watcher, report, result);

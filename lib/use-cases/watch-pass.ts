@@ -22,7 +22,7 @@ export async function watchPass(watcher: Watcher, answer: UnhealthyAnswer, optio
   const failures = [...decision.failures];
   const outcomes = options.dryRun ? plannedOnly(plan) : await carryOut(watcher, plan, options, nowMs, failures);
   if (!options.dryRun) failures.push(...(await rememberPass(watcher, decision, outcomes, options)));
-  const result = { ...decision, outcomes, failures, options };
+  const result = { ...decision, outcomes, failures, options, leftovers: leftoversOf(watcher, decision) };
   const report = reportPass(watcher, result);
   if (!options.dryRun) await tellPass(watcher, result, report);
   return report;

@@ -17,7 +17,14 @@ import {
 } from '../../lib/ports.ts';
 
 /** Methods of the port, those of its watch included. */
-export type ConsulMethod = 'read' | 'change' | 'lookUpChecks' | 'describeInstances' | 'readKey' | 'listServices';
+export type ConsulMethod =
+  | 'read'
+  | 'change'
+  | 'lookUpChecks'
+  | 'describeInstances'
+  | 'listChecks'
+  | 'readKey'
+  | 'listServices';
 
 export interface ConsulCall {
   readonly method: ConsulMethod;
@@ -155,6 +162,11 @@ export class ConsulFake implements ConsulPort {
       if (details) found.set(instanceKey(ref), details);
     }
     return { found, refused };
+  }
+
+  async listChecks(serviceName: string) {
+    this.#called('listChecks', serviceName);
+    return [...this.#checks.values()].filter((check) => check.serviceName === serviceName && check.status !== 'absent');
   }
 
   async readKey(key: string) {
