@@ -26,6 +26,7 @@ export const EVENT_CODES = {
   'absent-check': { level: 'warn', alarm: false, meaning: 'A watched check is missing from good answers' },
   'node-check': { level: 'warn', alarm: false, meaning: 'A node check is bad; it says nothing about tasks' },
   'leftover-registration': { level: 'warn', alarm: false, meaning: 'A registration whose task ECS says is gone' },
+  'leftover-removable': { level: 'warn', alarm: false, meaning: 'One of consul-ecs, gone in two passes; see remedy' },
   'registration-problem': { level: 'warn', alarm: false, meaning: 'A registration in Consul is not understood' },
   'dry-run': { level: 'info', alarm: false, meaning: 'A restart was due and would have been issued' },
 

@@ -56,6 +56,7 @@ async function tryPass(
       skipped: [],
       checks: [],
       problems: [],
+      leftovers: [],
     };
   }
 }

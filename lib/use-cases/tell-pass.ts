@@ -68,6 +68,8 @@ export async function tellPass(watcher: Watcher, result: PassResult, report: Pas
     say(deps, event.type, { ...event });
     events.push({ type: EVENT_TYPES[event.type], detail: { ...event } });
   }
+  for (const [key, word] of result.leftovers.said) said.set(key, word);
+  for (const leftover of result.leftovers.news) say(deps, 'leftover-removable', { ...leftover });
   replaceReports(watcher, said, result.options);
   await keepHistory(watcher, report);
   if (events.length > 0) await deps.events.publish(events);

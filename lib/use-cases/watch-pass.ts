@@ -7,6 +7,7 @@ import type { ReadFailure, UnhealthyAnswer } from '../ports.ts';
 import type { BrakedPlan } from './brake-restarts.ts';
 import { type Decision, decidePass, type Watcher } from './decide-pass.ts';
 import { isReadFailure } from './failure.ts';
+import { leftoversOf } from './leftovers.ts';
 import type { RestartPlan } from './plan-restarts.ts';
 import { type Outcome, reportPass, takenTasks } from './report-pass.ts';
 import { restart } from './restart.ts';

@@ -5,6 +5,7 @@ import type { MappingContext } from '../check-restart/mapping.ts';
 import type { Policy, PolicyPart, PolicyRule } from '../check-restart/policy.ts';
 import type { Reason } from '../check-restart/reason.ts';
 import type { Clock, ConsulPort, EcsPort, EventPort, ReadFailureCode, StatePort, TelemetryPort } from '../ports.ts';
+import type { Leftover } from './leftovers.ts';
 
 /** The policy document, parsed and valid. */
 export interface PolicyDocument {
@@ -121,6 +122,8 @@ export interface PassReport {
   readonly checks: readonly CheckEntry[];
   /** Problems of registrations and policy that a person has to mend. */
   readonly problems: readonly string[];
+  /** Registrations of tasks that are gone, with the command that removes each. */
+  readonly leftovers: readonly Leftover[];
   /** When something may change by itself. */
   readonly nextDeadlineMs?: number;
 }
