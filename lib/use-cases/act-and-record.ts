@@ -3,8 +3,9 @@ import { charge, refund } from '../brakes/charge.ts';
 import type { ServiceBrakes } from '../brakes/settings.ts';
 import { stopReason } from '../check-restart/stop-reason.ts';
 import { parseTaskArn } from '../check-restart/task-arn.ts';
-import type { ActOutcome, Claim, RefusedTry, ServiceState } from '../ports.ts';
+import type { ActOutcome, Claim, ReadFailure, RefusedTry, ServiceState } from '../ports.ts';
 import { CLAIM_TRIES, type Refused } from './claim.ts';
+import { isReadFailure } from './failure.ts';
 import { count, say } from './say.ts';
 import type { WatchMemory } from './watch-memory.ts';
 import type { WatchDeps } from './watch-types.ts';
@@ -18,8 +19,10 @@ export type RestartResult =
       readonly kind: 'acted';
       readonly action: Claim['action'];
       readonly outcome: 'accepted' | 'already-gone' | 'unanswered';
+      /** The answer could not be recorded; the open claim is found by the next pass. */
+      readonly failure?: ReadFailure;
     }
-  | ({ readonly kind: 'refused' } & Refused);
+  | ({ readonly kind: 'refused'; readonly failure?: ReadFailure } & Refused);
 
 /** Makes the call of a claim. */
 export async function act(
@@ -34,7 +37,7 @@ export async function act(
   return deps.ecs.stopTask({ cluster: owner.cluster, task: claimed.taskArn, reason });
 }
 
-/** Records how a call ended. Whatever happens to this write, the open claim is found by the next pass. */
+/** Records how a call ended. Whatever happens to this write, the call was made, and its open claim is found by the next pass. */
 export async function record(
   deps: WatchDeps,
   memory: WatchMemory,
@@ -47,13 +50,19 @@ export async function record(
     say(deps, 'restart-unanswered', { task: claimed.taskArn, why: outcome.message });
     return { kind: 'acted', action: claimed.action, outcome: 'unanswered' };
   }
-  await updateService(deps, memory, key, (service) => applyOutcome(service, claimed, outcome, nowMs));
+  const failed: { failure?: ReadFailure } = {};
+  try {
+    await updateService(deps, memory, key, (service) => applyOutcome(service, claimed, outcome, nowMs));
+  } catch (error) {
+    failed.failure = isReadFailure(error);
+  }
   if (outcome.outcome === 'refused') {
     count(deps, 'RestartsRefused', 1);
     const why = `${outcome.code}: ${outcome.message}`;
-    return { kind: 'refused', reason: 'ecs-error', why, untilMs: nowMs + backoffMs(claimed.tries) };
+    return { kind: 'refused', reason: 'ecs-error', why, untilMs: nowMs + backoffMs(claimed.tries), ...failed };
   }
-  return { kind: 'acted', action: claimed.action, outcome: outcome.outcome === 'gone' ? 'already-gone' : 'accepted' };
+  const ended = outcome.outcome === 'gone' ? 'already-gone' : 'accepted';
+  return { kind: 'acted', action: claimed.action, outcome: ended, ...failed };
 }
 
 /**

@@ -63,7 +63,8 @@ export async function claim(
       if (full) return { refused: refusedByBrakes([RATE_CAP], full.freeAtMs) };
       hasSlot = true;
     }
-    const mine = newClaim(planned, task, service, nowMs);
+    // Calls of this pass may have taken long: whoever finds the claim open waits 30 s from its own call on.
+    const mine = newClaim(planned, task, service, Math.max(nowMs, deps.clock.nowMs()));
     const claimed: ServiceState = {
       ...service,
       claims: [...service.claims, mine],

@@ -140,10 +140,17 @@ async function settle(
       return say(deps, 'deployment-failed', { ...fields, deployment: claim.deploymentId });
     case 'underway': {
       alarmIfLate(deps, memory, claim, fields, nowMs);
-      if (claim.outcome === 'accepted') return;
       const { deploymentId } = effect;
-      const accepted: Claim = { ...claim, outcome: 'accepted', ...(deploymentId ? { deploymentId } : {}) };
-      return update((service) => ({ ...service, claims: [...without(service, claim).claims, accepted] }));
+      if (claim.outcome === 'accepted' && claim.deploymentId === deploymentId) return;
+      const accept = (one: Claim): Claim => ({
+        ...one,
+        outcome: 'accepted',
+        ...(deploymentId ? { deploymentId } : {}),
+      });
+      return update((service) => ({
+        ...service,
+        claims: service.claims.map((one) => (isSame(one, claim) ? accept(one) : one)),
+      }));
     }
     case 'none':
       return settleWithoutEffect(deps, memory, key, owner, claim, nowMs, mayClaim);
@@ -169,7 +176,8 @@ async function settleWithoutEffect(
   if (!(await mayClaim())) return;
   const again: Claim = { ...claim, tries: claim.tries + 1, triedAtMs: nowMs };
   const current = memory.services.get(key);
-  if (!current) return;
+  // An item read again meanwhile may show that another pass has taken this very claim up.
+  if (!current?.claims.some((one) => isSame(one, claim) && one.tries === claim.tries)) return;
   const claimed = { ...current, claims: [...without(current, claim).claims, again] };
   if ((await deps.state.saveService(claimed)) === 'conflict') {
     memory.services.set(key, await deps.state.readService(key)); // another pass has taken it up
@@ -177,7 +185,8 @@ async function settleWithoutEffect(
   }
   memory.services.set(key, { ...claimed, version: current.version + 1 });
   say(deps, 'restart-repeated', fields);
-  await record(deps, memory, key, again, await act(deps, again, owner), nowMs);
+  const { failure } = await record(deps, memory, key, again, await act(deps, again, owner), nowMs);
+  if (failure) throw failure;
 }
 
 function alarmIfLate(
@@ -194,6 +203,11 @@ function alarmIfLate(
   say(deps, 'restart-unconfirmed', fields);
 }
 
+/** The same claim, whatever another pass has recorded of it meanwhile. */
+function isSame(one: Claim, other: Claim): boolean {
+  return one.taskArn === other.taskArn && one.claimedAtMs === other.claimedAtMs;
+}
+
 function without(service: ServiceState, claim: Claim): ServiceState {
-  return { ...service, claims: service.claims.filter(({ taskArn }) => taskArn !== claim.taskArn) };
+  return { ...service, claims: service.claims.filter((one) => !isSame(one, claim)) };
 }

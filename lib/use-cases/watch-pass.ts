@@ -73,8 +73,9 @@ async function carryOut(
       outcomes.push({ planned, result: { kind: 'refused', reason: 'restart-delay', why } });
     } else {
       try {
-        const context = { nowMs, facts, brakes: plan.brakes };
-        outcomes.push({ planned, result: await restart(deps, memory, planned, context) });
+        const result = await restart(deps, memory, planned, { nowMs, facts, brakes: plan.brakes });
+        if (result.failure) failures.push(result.failure);
+        outcomes.push({ planned, result });
       } catch (error) {
         const failure = isReadFailure(error);
         failures.push(failure);
