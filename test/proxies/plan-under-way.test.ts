@@ -163,3 +163,26 @@ const TABLE: readonly (readonly [string, Given, readonly string[]])[] = [
 describe('what is under way', () => {
   it.each(TABLE)('%s', (_name, given, expected) => expect(short(plan(given))).toEqual(expected));
 });
+
+describe('a stop', () => {
+  const failed = { taskArn: 'task/1', why: 'removed', tries: 1, triedAtMs: 1, outcome: 'failed' } as const;
+
+  it('that failed is reported by each pass, and tried again at its time', () => {
+    const stop = { ...failed, nextTryMs: NOW + 1, problem: 'AccessDenied' };
+    const given = { declared: good(OTHER), states: [running({ absentSinceMs: 1, stop })], tasks: [task()] };
+    const early = plan(given);
+    expect(short(early)).toEqual(['start db-proxy declared', 'wait web-proxy stop-failed']);
+    expect(early.problems).toMatchObject([{ proxyId: WEB, reason: 'stop-failed', message: 'AccessDenied' }]);
+    expect(early.nextAttemptMs).toBe(NOW + 1);
+    expect(short(plan({ ...given, nowMs: NOW + 1 }))).toEqual(['stop task/1 removed', 'start db-proxy declared']);
+  });
+
+  it('that is not wanted any more is dropped', () => {
+    expect(plan({ states: [running({ stop: failed })], tasks: [task()] }).states.get(WEB)?.stop).toBeUndefined();
+  });
+
+  it('is not over before STOPPED: neither an end nor a new generation', () => {
+    const result = plan({ states: [running()], tasks: [task({ desiredStatus: 'STOPPED' })] });
+    expect(result.states.get(WEB)).toMatchObject({ task: { taskArn: 'task/1' }, exits: 0, generation: 7 });
+  });
+});

@@ -7,7 +7,7 @@ import { Deployment, declare, invalid, type PassCircumstances } from './chaos.ts
 import type { CallFate } from './model-ecs.ts';
 
 const IDS = ['web-proxy', 'db-proxy', 'gateway'] as const;
-const RUNS = { numRuns: 1500 };
+const RUNS = { numRuns: 600 };
 
 const fate = fc.constantFrom<CallFate>('ok', 'ok', 'lost', 'dropped', 'refused', 'failures');
 const crash = fc.oneof(
@@ -99,7 +99,7 @@ describe('whatever happens', () => {
           expect(before).toHaveLength(IDS.length);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 
@@ -124,7 +124,7 @@ describe('whatever happens', () => {
         expect(deployment.states.size).toBe(0);
         expect(deployment.runState).toEqual({ phase: 'stopped', kill: true });
       }),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 
@@ -152,7 +152,7 @@ describe('whatever happens', () => {
           expect(deployment.ecs.running()).toHaveLength(1);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 200 },
     );
   });
 });

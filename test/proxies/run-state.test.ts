@@ -46,4 +46,15 @@ describe('a pass', () => {
     const result = plan({ ...given, doubtfulClusters: { prod: 'timeout' }, runState: KILLING });
     expect([result.runState, result.states.size]).toEqual([KILLING, 1]);
   });
+
+  it.each([
+    [
+      'a task of ours that names no proxy',
+      { tasks: [task({ desiredStatus: 'STOPPED', proxyId: undefined } as object)] },
+    ],
+    ['a cluster that cannot be read', { doubtfulClusters: { prod: 'timeout' } }],
+  ])('in a kill is not done because of %s', (_name, left) => {
+    expect(plan({ ...left, runState: KILLING }).runState).toEqual(KILLING);
+    expect(plan({ runState: KILLING }).runState).toEqual(KILLED);
+  });
 });
