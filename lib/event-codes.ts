@@ -76,6 +76,21 @@ export const EVENT_CODES = {
   'settings-invalid': { level: 'error', alarm: true, meaning: 'The settings are invalid; nothing runs' },
 
   'consul-tls-not-verified': { level: 'warn', alarm: false, meaning: 'Certificates of Consul are not verified' },
+  'consul-login-failed': {
+    level: 'warn',
+    alarm: false,
+    meaning: 'A Consul token could not be renewed; the old one is used',
+  },
+  'consul-login-unlimited': {
+    level: 'warn',
+    alarm: false,
+    meaning: 'The auth method sets no MaxTokenTTL; tokens pile up',
+  },
+  'consul-logout-failed': {
+    level: 'warn',
+    alarm: false,
+    meaning: 'A Consul token could not be logged out; it ends by itself',
+  },
   'consul-failover': { level: 'warn', alarm: false, meaning: 'One Consul address failed and another was asked' },
   'ecs-failed': { level: 'error', alarm: true, meaning: 'ECS could not be asked' },
   'events-not-published': { level: 'error', alarm: true, meaning: 'Events did not reach EventBridge' },

@@ -7,13 +7,13 @@ import { type ConsulOptions, REQUEST_TIMEOUT_MS } from './options.ts';
 import { keyPath, pathSegment } from './path.ts';
 import { watchUnhealthy } from './unhealthy-watch.ts';
 
-export type { ConsulOptions, ConsulTls, Log, TokenSource } from './options.ts';
+export type { BearerToken, ConsulLogin, ConsulOptions, ConsulTls, Log, TokenSource } from './options.ts';
 
 /** The port, with what only this adapter offers. */
 export interface ConsulAdapter extends ConsulPort {
   /** All instances of a service; empty where there is none. Throws `ReadFailure`. */
   listInstances(serviceName: string): Promise<readonly InstanceDetails[]>;
-  /** Ends everything in flight and all connections. */
+  /** Logs out what was logged in, and ends everything in flight and all connections. */
   close(): Promise<void>;
 }
 

@@ -6,6 +6,26 @@ export interface TokenSource {
   current(): Promise<string | undefined>;
   /** Asked once after a 403: the token from its origin, past every cache. */
   refetch(): Promise<string | undefined>;
+  /** Gives up what it holds, when the adapter is closed. Never throws. */
+  end?(): Promise<void>;
+}
+
+/** What proves to an auth method of Consul who we are. */
+export interface BearerToken {
+  /** As it is sent. */
+  readonly text: string;
+  /** It and every part of it that must not be shown. */
+  readonly secrets: readonly string[];
+}
+
+/** Tokens by Consul login, instead of one that is given. */
+export interface ConsulLogin {
+  /** Name of the auth method in Consul. */
+  readonly authMethod: string;
+  /** Asked before each login. */
+  bearerToken(): Promise<BearerToken>;
+  /** Is told every secret before it is sent, and every token before it is used. */
+  readonly learn?: (secret: string) => void;
 }
 
 /** TLS towards Consul. PEM texts, not paths. */
@@ -26,7 +46,7 @@ export type Log = (level: LogLevel, code: string, fields: Readonly<Record<string
 export interface ConsulOptions {
   /** `http(s)://host:port`, one or several; a failing one is left for the next. */
   readonly addresses: readonly string[];
-  readonly token: TokenSource;
+  readonly token: TokenSource | ConsulLogin;
   readonly tls?: ConsulTls;
   readonly datacenter?: string;
   readonly namespace?: string;

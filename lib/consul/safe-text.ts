@@ -17,7 +17,7 @@ const TOKEN_FIELD = /(token["']?\s*[=:]\s*["']?)[^\s"'&<>]+/giu;
  * the cut, so that no half of one stays.
  */
 export function safeText(text: string, secrets: readonly string[] = [], length = SNIPPET_LENGTH): string {
-  let safe = text.slice(0, SCANNED_LENGTH).replace(UNSAFE, ' ');
+  let safe = scanned(text, secrets).replace(UNSAFE, ' ');
   for (const secret of secrets) {
     if (secret === '') continue;
     for (const form of new Set([secret, encodeURIComponent(secret.toWellFormed())])) {
@@ -26,6 +26,22 @@ export function safeText(text: string, secrets: readonly string[] = [], length =
   }
   safe = safe.replace(TOKEN_FIELD, '$1[removed]').replace(/ +/g, ' ').trim();
   return safe.length > length ? `${safe.slice(0, length - 1)}…` : safe;
+}
+
+/** The part that is looked at. A secret across its end would be removed as little as it is whole, so it goes, too. */
+function scanned(text: string, secrets: readonly string[]): string {
+  if (text.length <= SCANNED_LENGTH) return text;
+  const longest = Math.max(0, ...secrets.map((secret) => encodeURIComponent(secret.toWellFormed()).length));
+  const isBegun = (at: number) => {
+    const end = text.slice(at, SCANNED_LENGTH);
+    return secrets.some(
+      (secret) => secret.startsWith(end) || encodeURIComponent(secret.toWellFormed()).startsWith(end),
+    );
+  };
+  for (let at = Math.max(0, SCANNED_LENGTH - longest); at < SCANNED_LENGTH; at++) {
+    if (isBegun(at)) return text.slice(0, at);
+  }
+  return text.slice(0, SCANNED_LENGTH);
 }
 
 /** A whole message, at most 300 characters. */

@@ -27,9 +27,12 @@ export interface NoAnswer {
 
 /** What to ask for. */
 export interface RawRequest {
+  readonly method: 'GET' | 'POST';
   readonly origin: string;
   /** Encoded path with its query. */
   readonly target: string;
+  /** JSON text. */
+  readonly body: string | undefined;
   readonly token: string | undefined;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
@@ -80,10 +83,12 @@ async function send(dispatcher: Dispatcher, request: RawRequest): Promise<RawAns
     const answer = await dispatcher.request({
       origin: request.origin,
       path: request.target,
-      method: 'GET',
+      method: request.method,
+      body: request.body ?? null,
       headers: {
         accept: 'application/json',
         'accept-encoding': 'gzip',
+        ...(request.body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(request.token === undefined ? {} : { 'x-consul-token': request.token }),
       },
       signal: controller.signal,

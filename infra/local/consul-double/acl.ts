@@ -27,10 +27,14 @@ export class Access {
     this.#rights = rights;
   }
 
-  /** Without a list ACLs are off. Throws for an unknown token. */
-  static of(tokens: TokenList | undefined, token: string): Access {
+  /** Without a list ACLs are off. Tokens that are not listed may come from a login. Throws for an unknown token. */
+  static of(
+    tokens: TokenList | undefined,
+    token: string,
+    fromLogin: (token: string) => TokenRights | undefined = () => undefined,
+  ): Access {
     if (!tokens) return new Access('write');
-    const rights = Object.hasOwn(tokens, token) ? tokens[token] : undefined;
+    const rights = Object.hasOwn(tokens, token) ? tokens[token] : fromLogin(token);
     if (rights === undefined && token !== '') throw new ConsulError(403, 'ACL not found');
     return new Access(rights ?? 'none');
   }

@@ -16,6 +16,7 @@ import { CatalogStore } from './catalog.ts';
 import { type Fault, FaultPlan, type SetFault } from './faults.ts';
 import { ChangeFeed } from './feed.ts';
 import { KvStore } from './kv.ts';
+import { type LoginOptions, Logins } from './login.ts';
 import { createConsulServer, type RecordedRequest } from './server.ts';
 import type { Dialect } from './shapes.ts';
 import type { World } from './world.ts';
@@ -38,6 +39,8 @@ export interface ConsulDoubleOptions {
   readonly enterprise?: boolean;
   /** Turns ACLs on, with default deny. */
   readonly tokens?: TokenList;
+  /** Auth methods of the type `aws-iam`, and whom the STS behind them knows. Only with ACLs. */
+  readonly login?: LoginOptions;
   /** Whether answers say that ACLs filtered them. Default: as the dialect. */
   readonly filteredHeader?: boolean;
   /** From 0 to below 1, drawn once a blocking query: how much of wait/16 it waits longer. Default: random. */
@@ -56,6 +59,8 @@ export interface ConsulDouble {
   readonly catalog: CatalogStore;
   readonly kv: KvStore;
   readonly agent: LocalAgent;
+  /** Tokens that were given by login, by their secret; an operator may delete one. */
+  readonly loginTokens: Logins['tokens'];
   /** Number of blocking queries that wait now. */
   readonly waiting: number;
   fault(fault: Fault): SetFault;
@@ -81,6 +86,7 @@ export async function startConsulDouble(options: ConsulDoubleOptions = {}): Prom
     catalog: world.catalog,
     kv: world.kv,
     agent: world.agent,
+    loginTokens: world.logins.tokens,
     get waiting() {
       return world.feed.waiting;
     },
@@ -129,6 +135,7 @@ function createWorld(options: ConsulDoubleOptions): World {
     dialect,
     enterprise: options.enterprise ?? false,
     tokens: options.tokens,
+    logins: new Logins(options.login, clock),
     filteredHeader: options.filteredHeader ?? dialect !== '1.8',
     jitter: options.jitter ?? Math.random,
   };

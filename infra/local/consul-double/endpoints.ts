@@ -16,6 +16,11 @@ export async function answerExchange(world: World, exchange: Exchange): Promise<
     requireMethod(exchange, 'GET');
     return answerListing(world, exchange, listing);
   }
+  if (path === 'acl/login' || path === 'acl/logout') {
+    requireMethod(exchange, 'POST');
+    if (!world.tokens) throw new ConsulError(401, 'ACL support disabled');
+    return path === 'acl/login' ? world.logins.logIn(exchange) : world.logins.logOut(exchange.token);
+  }
   const write = Object.entries(WRITES).find(([known]) => matches(known, path));
   if (write) {
     requireMethod(exchange, 'PUT');

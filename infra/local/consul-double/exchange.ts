@@ -8,6 +8,7 @@ export interface Exchange {
   readonly path: string;
   readonly query: URLSearchParams;
   readonly body: Buffer;
+  readonly token: string;
   readonly access: Access;
   /** Aborts when the client goes away or the double closes. */
   readonly signal: AbortSignal;

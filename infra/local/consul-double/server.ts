@@ -71,8 +71,9 @@ async function serve(
     const body = await readBody(request);
     const path = decodePath(request.url ?? '/');
     if (path === undefined) return { status: 404, headers: {}, body: '' };
-    const access = Access.of(world.tokens, path.startsWith('status/') ? '' : tokenOf(request, query));
-    const exchange = { method: request.method ?? '', path, query, body, access, signal: gone.signal };
+    const token = path.startsWith('status/') || path === 'acl/login' ? '' : tokenOf(request, query);
+    const access = Access.of(world.tokens, token, (secret) => world.logins.rightsOf(secret));
+    const exchange = { method: request.method ?? '', path, query, body, token, access, signal: gone.signal };
     return await answerExchange(world, exchange);
   } catch (error) {
     if (error instanceof ConsulError) return textAnswer(error.status, error.message);

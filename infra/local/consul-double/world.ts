@@ -6,6 +6,7 @@ import type { CatalogStore } from './catalog.ts';
 import type { FaultPlan } from './faults.ts';
 import type { ChangeFeed } from './feed.ts';
 import type { KvStore } from './kv.ts';
+import type { Logins } from './login.ts';
 import type { Dialect } from './shapes.ts';
 
 /** State and settings behind the HTTP facade. */
@@ -21,6 +22,8 @@ export interface World {
   /** Takes `ns` and `partition`. */
   readonly enterprise: boolean;
   readonly tokens: TokenList | undefined;
+  /** Tokens that were given by login. */
+  readonly logins: Logins;
   /** Says in a header that ACLs filtered the answer; 1.8 does not. */
   readonly filteredHeader: boolean;
   /** From 0 to below 1: how much of wait/16 a blocking query waits longer. */
