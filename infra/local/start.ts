@@ -108,9 +108,10 @@ function introduce({ consul, ecsUrl, dynamoDbUrl, events }: Stack, { logPath }: 
 }
 
 function explain({ samples }: Stack, { invokePath }: SessionFiles): void {
-  const apps = [...samples.tasks.values()]
-    .map(({ service, url }) => `  curl -X PUT ${url}/break    # ${service}; /heal mends it\n`)
-    .sort();
+  const byService = [...samples.tasks.values()].sort(
+    (one, other) => one.service.localeCompare(other.service) || one.port - other.port,
+  );
+  const apps = byService.map(({ service, url }) => `  curl -X PUT ${url}/break    # ${service}; /heal mends it\n`);
   print(`
 Break one yourself (a replacement keeps its address):
 ${apps.join('')}Ask the watcher:

@@ -13,6 +13,7 @@ const logLine = z.object({
       reason: z.exactOptional(z.string()),
       why: z.exactOptional(z.string()),
       problem: z.exactOptional(z.string()),
+      message: z.exactOptional(z.string()),
       untilMs: z.exactOptional(z.number()),
     }),
   ),

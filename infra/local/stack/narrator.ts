@@ -85,21 +85,22 @@ export class Narrator {
   hearLog(text: string): void {
     const line = parseLogLine(text);
     if (!line) return;
-    const { code, detail: { service = '', task = '', reason = '', why, untilMs, problem } = {} } = line;
+    const { code, detail = {} } = line;
+    const { service = '', task = '', reason = '', why, untilMs } = detail;
     const name = taskName(service, task);
-    if (code === 'verdict-changed' || code === 'restart-withheld') {
+    if (code === 'verdict-changed' || code === 'restart-withheld' || code === 'dry-run') {
       // A new task's check is critical before it has run; a stopped one's until it has left.
       const isNews = [...this.#bad].some((key) => key.startsWith(`${service}-${task}/`)) && !this.#restarted.has(task);
       const leftMs = untilMs === undefined ? undefined : untilMs - this.#options.nowMs();
       const because = why === undefined ? reason : `${reason} (${why})`;
       if (reason === 'counting' && leftMs !== undefined) {
         this.#tell('due', `due in ${rounded(leftMs)}`, `${name}, unless its check gets well`, task);
-      } else if (isNews || code === 'restart-withheld') {
+      } else if (isNews || code !== 'verdict-changed') {
         const until = leftMs === undefined ? '' : `, ${rounded(leftMs)} more`;
         this.#tell('withheld', 'not restarted', `${name}: ${because}${until}`, task);
       }
     } else if (line.level === 'ERROR' || line.level === 'WARN') {
-      this.#tell('other', 'watcher reports', `${code}: ${problem ?? line.message}`);
+      this.#tell('other', 'watcher reports', `${code}: ${detail.problem ?? detail.message ?? why ?? line.message}`);
     }
   }
 
@@ -145,7 +146,9 @@ export class Narrator {
 function rounded(durationMs: number): string {
   const stepMs = durationMs < 2000 ? 100 : 1000;
   const roundedMs = Math.max(0, Math.round(durationMs / stepMs) * stepMs);
-  return formatDurationMs(roundedMs).replace(/(\d)([a-z])/g, '$1 $2');
+  return formatDurationMs(roundedMs)
+    .replace(/([a-z]+)/g, ' $1 ')
+    .trim();
 }
 
 function windowOf(result: unknown): { outcome: string; passes: number; restarts: number } {
