@@ -22,13 +22,14 @@ import type { Claim, Heartbeat, HistoryEntry, RefusedTry, ServiceState, StoredPo
 export const SCHEMA = 1;
 
 /** Names every field of a type, so that one forgotten does not compile. */
-type Shape<T> = { readonly [K in keyof Required<T>]: z.ZodMiniType };
+export type Shape<T> = { readonly [K in keyof Required<T>]: z.ZodMiniType };
 
-const text = z.string();
+/** Building blocks of all shapes. */
+export const text = z.string();
 /** Instants and durations; whole milliseconds are usual, fractions harmless. */
-const ms = z.number().check(z.gte(Number.MIN_SAFE_INTEGER), z.lte(Number.MAX_SAFE_INTEGER));
-const optionalMs = z.exactOptional(ms);
-const count = z.int().check(z.nonnegative());
+export const ms = z.number().check(z.gte(Number.MIN_SAFE_INTEGER), z.lte(Number.MAX_SAFE_INTEGER));
+export const optionalMs = z.exactOptional(ms);
+export const count = z.int().check(z.nonnegative());
 
 const streak = z.looseObject({ sinceMs: ms, countedFromMs: ms } satisfies Shape<Streak>);
 

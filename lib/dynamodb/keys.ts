@@ -3,6 +3,7 @@
  *
  *   pk       sk                                                    item
  *   state    heartbeat | policy | estate | check#CHECK | service#SERVICE    all that one load must return, and nothing else
+ *   proxies  control | proxy#ID                                    all that one load of the reconciler must return
  *   lease    NAME                                                  lease with its fencing number
  *   slot     CLUSTER                                               instants of the restarts of the last minute
  *   history  13 digits of epoch milliseconds # random              a line of history, with a ttl
@@ -23,6 +24,10 @@ export interface ItemKey {
 
 /** The partition that `load` reads. */
 export const STATE_PARTITION = 'state';
+/** The partition that `loadProxies` reads, and its sort keys. */
+export const PROXY_PARTITION = 'proxies';
+export const PROXY_PREFIX = 'proxy#';
+export const CONTROL_SORT_KEY = 'control';
 /** The partition of history. */
 export const HISTORY_PARTITION = 'history';
 /** Sort keys of the single items of the state. */
@@ -60,6 +65,14 @@ export const POLICY_KEY: ItemKey = { pk: STATE_PARTITION, sk: POLICY_SORT_KEY };
 
 /** Key of the brakes of the whole deployment. */
 export const ESTATE_KEY: ItemKey = { pk: STATE_PARTITION, sk: ESTATE_SORT_KEY };
+
+/** Key of a proxy. */
+export function proxyKey(proxyId: string): ItemKey {
+  return { pk: PROXY_PARTITION, sk: PROXY_PREFIX + bounded(proxyId) };
+}
+
+/** Key of the reconciler's control item. */
+export const CONTROL_KEY: ItemKey = { pk: PROXY_PARTITION, sk: CONTROL_SORT_KEY };
 
 /** Key of a lease. */
 export function leaseKey(name: string): ItemKey {

@@ -23,8 +23,7 @@ const CALL_TIMEOUT_MS = 10_000;
 
 /** The adapter. */
 export function createEcsPort(options: EcsPortOptions): EcsPort {
-  const { client, clock, callTimeoutMs } = options;
-  const calls: Calls = { client, clock, timeoutMs: callTimeoutMs ?? CALL_TIMEOUT_MS };
+  const calls = callsOf(options);
   return {
     describeTasks: (cluster, tasks) => describeTasks(calls, cluster, tasks),
     describeServices: (cluster, services) => describeServices(calls, cluster, services),
@@ -34,4 +33,9 @@ export function createEcsPort(options: EcsPortOptions): EcsPort {
     stopTask: (request) => stopTask(calls, request),
     forceNewDeployment: (request) => forceNewDeployment(calls, request),
   };
+}
+
+/** What each call of an adapter needs. */
+export function callsOf({ client, clock, callTimeoutMs }: EcsPortOptions): Calls {
+  return { client, clock, timeoutMs: callTimeoutMs ?? CALL_TIMEOUT_MS };
 }

@@ -60,9 +60,9 @@ class Unanswered extends Error {
   }
 }
 
-/** Watches the tries of one command. `repeatUnanswered: false` ends the retries at the first try without an answer. */
-function watchTries(
-  command: StopTaskCommand | UpdateServiceCommand,
+/** Watches the tries of one command; tells whether any of them may have taken effect. `repeatUnanswered: false` ends the retries at the first try without an answer. */
+export function watchTries(
+  command: { readonly middlewareStack: unknown },
   options: { readonly repeatUnanswered: boolean },
 ): { mayHaveTakenEffect: boolean } {
   const seen = { mayHaveTakenEffect: false };

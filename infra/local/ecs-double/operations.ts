@@ -3,7 +3,7 @@ import { EcsError, invalid } from './errors.ts';
 import { clusterOf, findService, findTask, type Input, missing, text, texts, wholeNumber } from './input.ts';
 import type { TaskRecord } from './model.ts';
 import { type Paging, page } from './paging.ts';
-import { runTask } from './run-task.ts';
+import { describeTaskDefinition, runTask } from './run-task.ts';
 import { serviceOnWire, taskOnWire } from './wire.ts';
 import type { EcsWorld } from './world.ts';
 
@@ -35,6 +35,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   StopTask: stopTask,
   UpdateService: updateService,
   RunTask: runTask,
+  DescribeTaskDefinition: describeTaskDefinition,
 };
 
 function describeTasks({ world }: OperationContext, input: Input) {

@@ -52,6 +52,19 @@ export function runTask({ world, launches }: OperationContext, input: Input) {
   return answer(arns);
 }
 
+/** Every family that is well-formed exists here; its one container bears the family's name. */
+export function describeTaskDefinition({ world }: OperationContext, input: Input) {
+  const { family, revision } = definition(text(input, 'taskDefinition'));
+  return {
+    taskDefinition: {
+      taskDefinitionArn: world.names.taskDefinitionArn(family, revision),
+      family,
+      revision,
+      containerDefinitions: [{ name: family, essential: true }],
+    },
+  };
+}
+
 function definition(reference: string | undefined): { family: string; revision: number } {
   const match = /^(?:arn:[^/]+:task-definition\/)?([A-Za-z0-9_-]{1,255})(?::(\d+))?$/.exec(reference ?? '');
   if (!match) throw new EcsError('ClientException', 'Unable to describe task definition.');
