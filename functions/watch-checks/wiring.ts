@@ -2,6 +2,7 @@
  * The only place that makes clients and binds them to use cases. Nothing happens at import; the first invocation of a
  * process wires, later ones reuse what is wired (connections, cached secrets). What failed to wire is tried again.
  */
+import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import type { Context } from 'aws-lambda';
 import { DEFAULT_ESTATE_BRAKES, DEFAULT_SERVICE_BRAKES } from '../../lib/brakes/settings.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -9,7 +10,8 @@ import { parseMetaPolicy } from '../../lib/config/meta-policy.ts';
 import { parsePolicyDocument } from '../../lib/config/policy-document.ts';
 import { type ConsulCredentials, consulCredentials, createSecretReader } from '../../lib/config/secrets.ts';
 import { InvalidSettings, type Settings, settingsOfProcess } from '../../lib/config/settings.ts';
-import { createConsulPort } from '../../lib/consul/consul-port.ts';
+import { awsBearerToken } from '../../lib/consul/aws-bearer-token.ts';
+import { type ConsulOptions, createConsulPort } from '../../lib/consul/consul-port.ts';
 import { createDocumentClient } from '../../lib/dynamodb/client.ts';
 import { createDynamoState } from '../../lib/dynamodb/state.ts';
 import { createEcsClient } from '../../lib/ecs/client.ts';
@@ -71,7 +73,7 @@ async function wireNow(context: Pick<Context, 'functionName' | 'invokedFunctionA
   const redactor = createRedactor();
   const telemetry = createTelemetry({ serviceName: context.functionName, logLevel: settings.logLevel, redactor });
   const credentials = consulCredentials(settings.consul, createSecretReader());
-  const token = remembering(credentials, redactor.add);
+  const token = tokenOf(settings, credentials, redactor.add);
   const { datacenter, namespace, partition } = settings.consul;
   const consul = createConsulPort({
     addresses: settings.consul.addresses,
@@ -121,6 +123,18 @@ function bind(deps: WatchDeps, telemetry: Telemetry, settings: WatchSettings, wi
     release: (target) => release(deps, target),
     failed: (error) => say(deps, error instanceof ReadFailure ? 'state-failed' : 'pass-failed', { error }),
   };
+}
+
+/** By login with the function's own credentials, or a token from where the settings say; the redactor knows it in time. */
+function tokenOf(
+  { consul: { login }, region }: Settings,
+  credentials: ConsulCredentials,
+  learn: (secret: string) => void,
+): ConsulOptions['token'] {
+  if (!login) return remembering(credentials, learn);
+  const { authMethod, ...server } = login;
+  const signer = { region, credentials: defaultProvider(), clock: systemClock, ...server };
+  return { authMethod, learn, bearerToken: () => awsBearerToken(signer) };
 }
 
 /** Every token that is ever used is known to the redactor before it is sent. */

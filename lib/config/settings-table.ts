@@ -66,6 +66,17 @@ const CONSUL = {
   CONSUL_HTTP_TOKEN: optional(literalSecret, { effect: 'ACL token, literally: for local use only', setBy: 'local' }),
   CONSUL_HTTP_TOKEN_SSM_PARAMETER: optional(ssmParameter, { effect: 'ACL token, from a SecureString parameter' }),
   CONSUL_HTTP_TOKEN_SECRET: optional(secretsManagerSecret, { effect: 'ACL token, from Secrets Manager' }),
+  CONSUL_LOGIN_AUTH_METHOD: optional(
+    pattern('name', /^[A-Za-z0-9_-]{1,128}$/, 'letters, digits, `-` and `_`, at most 128'),
+    {
+      effect:
+        "instead of a token: the auth method (type `aws-iam`, with `MaxTokenTTL`) that gives one to the function's role",
+    },
+  ),
+  CONSUL_LOGIN_SERVER_ID: optional(
+    pattern('text', /^[\x21-\x7e]{1,255}$/, 'printable characters without spaces, at most 255'),
+    { effect: '`ServerIDHeaderValue` of that auth method, where it has one' },
+  ),
   CONSUL_CACERT: optional(pem, { effect: 'CA that signed the certificates of Consul' }),
   CONSUL_CACERT_SSM_PARAMETER: optional(ssmParameter, { effect: 'the same, from a parameter' }),
   CONSUL_CACERT_SECRET: optional(secretsManagerSecret, { effect: 'the same, from Secrets Manager' }),

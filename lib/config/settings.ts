@@ -43,6 +43,8 @@ export interface ConsulSettings {
   /** At least one, as `scheme://host[:port]`. */
   readonly addresses: readonly string[];
   readonly token?: SecretSource;
+  /** Instead of a token: Consul login with the AWS IAM auth method. */
+  readonly login?: { readonly authMethod: string; readonly serverId?: string };
   readonly tls: {
     readonly ca?: SecretSource;
     /** Always both or neither. */
@@ -116,19 +118,36 @@ function readOne(
 /** Each of these can be given literally, as a parameter or as a secret; twice is a contradiction. */
 const SECRETS = ['CONSUL_HTTP_TOKEN', 'CONSUL_CACERT', 'CONSUL_CLIENT_CERT', 'CONSUL_CLIENT_KEY'] as const;
 
+const LOGIN = 'CONSUL_LOGIN_AUTH_METHOD';
+const LOGIN_SERVER_ID = 'CONSUL_LOGIN_SERVER_ID';
+
 function sourcesGiven(env: Environment, name: string): string[] {
   return [name, `${name}_SSM_PARAMETER`, `${name}_SECRET`].filter((variable) => isSet(env, variable));
 }
 
+/** What contradicts itself, or is half of something. */
 function conflicts(env: Environment): string[] {
   const twice = SECRETS.map((name) => sourcesGiven(env, name))
     .filter((given) => given.length > 1)
     .map((given) => `${given.join(', ')}: more than one of them is set; allowed: one of them`);
+  return [...twice, ...loginConflicts(env), ...clientConflicts(env)];
+}
+
+function loginConflicts(env: Environment): string[] {
+  if (!isSet(env, LOGIN)) {
+    const isHalf = isSet(env, LOGIN_SERVER_ID);
+    return isHalf ? [`${LOGIN}: not set, but ${LOGIN_SERVER_ID} is; allowed: both, or the auth method alone`] : [];
+  }
+  const token = sourcesGiven(env, 'CONSUL_HTTP_TOKEN');
+  return token.length > 0 ? [`${[LOGIN, ...token].join(', ')}: a login and a token are set; allowed: one of them`] : [];
+}
+
+function clientConflicts(env: Environment): string[] {
   const cert = sourcesGiven(env, 'CONSUL_CLIENT_CERT');
   const key = sourcesGiven(env, 'CONSUL_CLIENT_KEY');
-  if (cert.length > 0 === key.length > 0) return twice;
+  if (cert.length > 0 === key.length > 0) return [];
   const [present, absent] = cert.length > 0 ? [cert, 'CONSUL_CLIENT_KEY'] : [key, 'CONSUL_CLIENT_CERT'];
-  return [...twice, `${absent}: not set, but ${present.join(', ')} is; allowed: both or neither`];
+  return [`${absent}: not set, but ${present.join(', ')} is; allowed: both or neither`];
 }
 
 /** A misspelt default would silently leave every check unwatched, so the prefix is ours alone. */
@@ -176,10 +195,12 @@ function compose(v: SettingValues): Settings {
 
 function composeConsul(v: SettingValues): ConsulSettings {
   const cert = v.CONSUL_CLIENT_CERT ?? v.CONSUL_CLIENT_CERT_SSM_PARAMETER ?? v.CONSUL_CLIENT_CERT_SECRET;
+  const authMethod = v.CONSUL_LOGIN_AUTH_METHOD;
   const key = v.CONSUL_CLIENT_KEY ?? v.CONSUL_CLIENT_KEY_SSM_PARAMETER ?? v.CONSUL_CLIENT_KEY_SECRET;
   return {
     addresses: v.CONSUL_HTTP_ADDR,
     ...given('token', v.CONSUL_HTTP_TOKEN ?? v.CONSUL_HTTP_TOKEN_SSM_PARAMETER ?? v.CONSUL_HTTP_TOKEN_SECRET),
+    ...(authMethod === undefined ? {} : { login: { authMethod, ...given('serverId', v.CONSUL_LOGIN_SERVER_ID) } }),
     tls: {
       verify: v.CONSUL_HTTP_SSL_VERIFY,
       ...given('ca', v.CONSUL_CACERT ?? v.CONSUL_CACERT_SSM_PARAMETER ?? v.CONSUL_CACERT_SECRET),

@@ -218,6 +218,31 @@ describe('secrets in settings', () => {
     expect(problems).toEqual([`${name}, ${name}_SECRET: more than one of them is set; allowed: one of them`]);
   });
 
+  it('log in by an auth method, with or without a server ID', () => {
+    expect(settingsOf({ CONSUL_LOGIN_AUTH_METHOD: 'aws' }).consul.login).toEqual({ authMethod: 'aws' });
+    expect(
+      settingsOf({ CONSUL_LOGIN_AUTH_METHOD: 'aws', CONSUL_LOGIN_SERVER_ID: 'consul.example.com' }).consul.login,
+    ).toEqual({ authMethod: 'aws', serverId: 'consul.example.com' });
+    expect(settingsOf({}).consul.login).toBeUndefined();
+  });
+
+  it.each(['CONSUL_HTTP_TOKEN', 'CONSUL_HTTP_TOKEN_SSM_PARAMETER', 'CONSUL_HTTP_TOKEN_SECRET'])(
+    'refuses a login beside %s, without showing either',
+    (name) => {
+      expect(problemsOf({ CONSUL_LOGIN_AUTH_METHOD: 'aws', [name]: 'tok-SECRET-1' })).toEqual([
+        `CONSUL_LOGIN_AUTH_METHOD, ${name}: a login and a token are set; allowed: one of them`,
+      ]);
+    },
+  );
+
+  it('refuses a server ID without an auth method, and one that no header may hold', () => {
+    expect(problemsOf({ CONSUL_LOGIN_SERVER_ID: 'x' })).toEqual([
+      'CONSUL_LOGIN_AUTH_METHOD: not set, but CONSUL_LOGIN_SERVER_ID is; allowed: both, or the auth method alone',
+    ]);
+    expect(problemsOf({ CONSUL_LOGIN_AUTH_METHOD: 'aws', CONSUL_LOGIN_SERVER_ID: 'a b' })).toHaveLength(1);
+    expect(problemsOf({ CONSUL_LOGIN_AUTH_METHOD: 'a/b' })).toHaveLength(1);
+  });
+
   it('refuses a client certificate without its key, and the other way round', () => {
     expect(problemsOf({ CONSUL_CLIENT_CERT: '/c.pem' })).toEqual([
       'CONSUL_CLIENT_KEY: not set, but CONSUL_CLIENT_CERT is; allowed: both or neither',
