@@ -161,7 +161,7 @@ function ofProtection(protection: TaskProtection, task: EcsTask, context: Eligib
 
 /** A forced deployment exists only with the ECS controller; the others get their task stopped (C30). */
 function actionFor(action: Action, service: EcsService | undefined): Action {
-  return action === 'force-new-deployment' && service?.deploymentController === 'ECS' ? action : 'stop-task';
+  return service?.deploymentController === 'ECS' ? action : 'stop-task';
 }
 
 function no(reason: Reason, why: string): Eligibility {

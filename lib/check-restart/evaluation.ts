@@ -147,7 +147,7 @@ function bad(seen: Draft, graceUntilMs: number, context: EvaluationContext): Eva
   }
   const settleUntilMs = Math.max(state.settleUntilMs ?? 0, context.settleUntilMs ?? 0);
   if (!isOldEnough) {
-    const untilMs = Math.max(countedFromMs + policy.timeLimitMs, nowMs < settleUntilMs ? settleUntilMs : 0);
+    const untilMs = Math.max(countedFromMs + policy.timeLimitMs, settleUntilMs);
     return { state, verdict: { kind: 'waiting', reason: 'counting', untilMs } };
   }
   if (nowMs < settleUntilMs) {

@@ -107,6 +107,13 @@ describe('settling', () => {
     expect(check.pass(300, 'critical')).toStrictEqual(withheld('not-observed', 0, 360));
   });
 
+  it('is not cut short by another gap under a shorter setting', () => {
+    const check = watchOne({ limit: 1, settle: 300 });
+    check.pass(0, 'critical');
+    check.pass(200, 'critical');
+    expect(check.pass(300, 'critical', { settle: 10 })).toStrictEqual(withheld('not-observed', 0, 500));
+  });
+
   it('of the whole deployment withholds, too, and ends inclusively', () => {
     const check = watchOne({ limit: 1 });
     expect(check.pass(10, 'critical', { settleUntil: 30 })).toStrictEqual(withheld('not-observed', 10, 30));

@@ -67,6 +67,14 @@ describe('a check that has not run', () => {
     expect(check.pass(70, 'critical', UNRUN)).toStrictEqual(waiting('not-observed', 130));
   });
 
+  it('has its patience anew once it has run, also in grace', () => {
+    const check = watchOne({ grace: 100 });
+    check.pass(0, 'critical', UNRUN);
+    check.pass(50, 'critical');
+    expect(check.state).toBeUndefined();
+    expect(check.pass(70, 'critical', UNRUN)).toStrictEqual(waiting('not-observed', 130));
+  });
+
   it('that then passes is good', () => {
     const check = watchOne();
     check.pass(0, 'critical', UNRUN);
