@@ -109,8 +109,9 @@ async function nextPass(
     if (!answer) return clock.nowMs() >= options.untilMs ? over : { read, isChange: false };
     const floorMs = changedAtMs + CHANGE_FLOOR_MS;
     if (clock.nowMs() >= floorMs) return { read: async () => answer, isChange: true };
-    await clock.sleepUntil(Math.min(floorMs, options.untilMs), signal);
-    return clock.nowMs() >= options.untilMs ? over : { read, isChange: true };
+    // A deadline within the floor is kept: the pass that it makes sees the change, too.
+    await clock.sleepUntil(Math.min(floorMs, deadlineMs), signal);
+    return clock.nowMs() >= options.untilMs ? over : { read, isChange: clock.nowMs() >= floorMs };
   } catch (error) {
     // The failure is the next pass's: it is reported, counted and backed off from there.
     return { read: () => Promise.reject(error), isChange: false };

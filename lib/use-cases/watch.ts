@@ -6,7 +6,7 @@
  * and the heartbeat's write.
  */
 import { countsWarnings } from '../check-restart/policy.ts';
-import type { Lease, StoredState } from '../ports.ts';
+import type { Heartbeat, Lease, StoredState } from '../ports.ts';
 import type { Watcher } from './decide-pass.ts';
 import { type ExplainRequest, type Explanation, explain } from './explain.ts';
 import { isReadFailure } from './failure.ts';
@@ -68,6 +68,7 @@ export async function watchWindow(
   const lease = leaseKeeper(deps, acquired.lease, request.endsAtMs);
   try {
     const memory = await load(deps);
+    const loaded = heartbeatOf(memory);
     const policy = await policyInForce(deps, settings, memory, { save: true });
     const watcher: Watcher = { deps, settings, memory, document: policy.document };
     const report = await keepWindow(watcher, {
@@ -76,7 +77,7 @@ export async function watchWindow(
       mayClaim: lease.mayClaim,
       mayGoOn: lease.mayGoOn,
     });
-    await saveHeartbeat(deps, memory);
+    await saveHeartbeat(deps, memory, loaded);
     const { passes, failedPasses, restarts } = report;
     say(deps, 'window-done', { passes, failedPasses, restarts: restarts.length });
     return { outcome: 'done', policy: { source: policy.source, problems: policy.problems }, ...report };
@@ -92,6 +93,7 @@ export async function passByHand(
   request: PassRequest,
 ): Promise<PassReport & { readonly policy: PolicyReport }> {
   const memory = await load(deps);
+  const loaded = heartbeatOf(memory);
   const policy = await policyInForce(deps, settings, memory, { save: !request.dryRun });
   const watcher: Watcher = { deps, settings, memory, document: policy.document };
   const watch = deps.consul.watchUnhealthy({ warnings: countsWarnings(settings.defaults, policy.document.rules) });
@@ -102,7 +104,7 @@ export async function passByHand(
       mayClaim: async () => deps.clock.nowMs() < request.endsAtMs - LAST_CLAIM_MS,
       ...(request.service === undefined ? {} : { service: request.service }),
     });
-    if (!request.dryRun && request.service === undefined && report.ok) await saveHeartbeat(deps, memory);
+    if (!request.dryRun && request.service === undefined && report.ok) await saveHeartbeat(deps, memory, loaded);
     const { ok, restarts, skipped, checks } = report;
     const { dryRun } = request;
     say(deps, 'pass-done', { ok, dryRun, restarts: restarts.length, skipped: skipped.length, bad: checks.length });
@@ -138,15 +140,20 @@ async function load(deps: WatchDeps): Promise<WatchMemory> {
   return rememberedFrom(stored);
 }
 
-async function saveHeartbeat(deps: WatchDeps, memory: WatchMemory): Promise<void> {
+/** What this invocation leaves as the heartbeat; `undefined` before the first good pass ever. */
+function heartbeatOf(memory: WatchMemory): Heartbeat | undefined {
   const { lastGoodPassMs, settleUntilMs } = memory;
-  if (lastGoodPassMs === undefined) return;
+  if (lastGoodPassMs === undefined) return undefined;
+  const settling = settleUntilMs === undefined ? {} : { settleUntilMs };
+  return { atMs: lastGoodPassMs, reported: boundedReports(memory), ...settling };
+}
+
+/** Writes the heartbeat, unless it is still the one that was loaded: failed passes leave no trace in the table (C07). */
+async function saveHeartbeat(deps: WatchDeps, memory: WatchMemory, loaded: Heartbeat | undefined): Promise<void> {
+  const heartbeat = heartbeatOf(memory);
+  if (heartbeat === undefined || JSON.stringify(heartbeat) === JSON.stringify(loaded)) return;
   try {
-    await deps.state.saveHeartbeat({
-      atMs: lastGoodPassMs,
-      reported: boundedReports(memory),
-      ...(settleUntilMs === undefined ? {} : { settleUntilMs }),
-    });
+    await deps.state.saveHeartbeat(heartbeat);
   } catch (error) {
     // The passes have happened; what the missing heartbeat means is decided by the next invocation, which sees a gap.
     say(deps, 'state-failed', { problem: isReadFailure(error).message });
@@ -160,7 +167,9 @@ function leaseKeeper(deps: WatchDeps, acquired: Lease, endsAtMs: number) {
   const holds = async (): Promise<boolean> => {
     const nowMs = deps.clock.nowMs();
     if (isLost || nowMs + LEASE_MARGIN_MS <= lease.untilMs) return !isLost;
-    const renewed = await deps.state.renewLease(lease, nowMs + 3 * LEASE_MARGIN_MS);
+    const renewed = await unlessFailed(deps, () => deps.state.renewLease(lease, nowMs + 3 * LEASE_MARGIN_MS));
+    // Without the table nothing can be claimed either; what was done is reported all the same.
+    if (renewed === undefined) return false;
     if (renewed === 'conflict') {
       isLost = true;
       say(deps, 'lease-lost', { fence: lease.fence });
@@ -173,7 +182,18 @@ function leaseKeeper(deps: WatchDeps, acquired: Lease, endsAtMs: number) {
     mayClaim: async () => deps.clock.nowMs() < endsAtMs - LAST_CLAIM_MS && (await holds()),
     mayGoOn: holds,
     release: async () => {
-      if (!isLost) await deps.state.releaseLease(lease);
+      // One that cannot be given back runs out by itself.
+      if (!isLost) await unlessFailed(deps, () => deps.state.releaseLease(lease));
     },
   };
+}
+
+/** What the table answers, or `undefined`; its failure is said. */
+async function unlessFailed<T>(deps: WatchDeps, call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    say(deps, 'state-failed', { problem: isReadFailure(error).message });
+    return undefined;
+  }
 }
