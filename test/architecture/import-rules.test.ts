@@ -44,6 +44,12 @@ const VIOLATIONS: Readonly<Record<string, readonly Planted[]>> = {
     ...['consul', 'ecs', 'dynamodb', 'telemetry', 'config'].map(
       (adapter): Planted => ['lib/use-cases', imports(`../${adapter}/x.ts`)],
     ),
+    ...['consul', 'ecs', 'dynamodb', 'telemetry', 'config'].map(
+      (adapter): Planted => ['lib/use-cases/reconcile', imports(`../../${adapter}/x.ts`)],
+    ),
+    ['lib/use-cases/reconcile', imports('../../clock.ts')],
+    ['lib/use-cases/reconcile', imports('../../proxies/../consul/client.ts')],
+    ['lib/use-cases/reconcile', imports('undici')],
     ['lib/use-cases', imports('../clock.ts')],
     ['lib/use-cases', imports('undici')],
     ['lib/use-cases', imports('node:timers')],
@@ -98,6 +104,9 @@ const CLEAN: readonly Planted[] = [
   ['lib/use-cases', imports('../event-codes.ts')],
   ['lib/use-cases', imports('../brakes/budget.ts')],
   ['lib/use-cases', imports('./restart.ts')],
+  ['lib/use-cases/reconcile', imports('../../proxy-ports.ts')],
+  ['lib/use-cases/reconcile', imports('../../proxies/plan.ts')],
+  ['lib/use-cases/reconcile', imports('../say.ts')],
   ['lib/consul', imports('../ports.ts')],
   ['lib/consul', imports('../check-restart/duration.ts')],
   ['lib/consul', imports('undici')],
@@ -111,6 +120,7 @@ const CLEAN: readonly Planted[] = [
   ['functions/watch-checks/handler.ts', imports('./wiring.ts')],
   ['functions/watch-checks/handler.ts', imports('@middy/core')],
   ['functions/watch-checks/handler.ts', imports('../../lib/use-cases/watch.ts')],
+  ['functions/watch-checks/handler.ts', imports('../../lib/use-cases/reconcile/reconcile.ts')],
   ['infra', `${imports('../lib/consul/client.ts')}export const home = process.env.HOME;\n`],
   ['test/consul', `${imports('../../lib/consul/client.ts')}export const now = () => Date.now();\n`],
 ];
