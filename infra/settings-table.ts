@@ -6,12 +6,13 @@ import { pathToFileURL } from 'node:url';
 import type { Setting } from '../lib/config/settings-table.ts';
 import { SETTINGS } from '../lib/config/settings-table.ts';
 
-const HEADER = ['Variable', 'Kind', 'Default', 'Allowed', 'Effect'];
+const HEADER = ['Variable', 'Function', 'Kind', 'Default', 'Allowed', 'Effect'];
 
 /** The table in Markdown, without a line end after its last row. */
 export function settingsTable(): string {
   const rows = Object.entries<Setting<unknown>>(SETTINGS).map(([name, setting]) => [
     `\`${name}\``,
+    setting.usedBy,
     setting.kind.name,
     defaultOf(setting),
     setting.kind.allowed,

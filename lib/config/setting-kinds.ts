@@ -86,6 +86,32 @@ export function globs(shape: RegExp, allowed: string): Kind<readonly string[]> {
   });
 }
 
+/** A JSON list of texts, each of one shape: for what may itself contain commas. */
+export function jsonTexts(shape: RegExp, allowed: string): Kind<readonly string[]> {
+  return kind('JSON list', allowed, (text) => {
+    const value = parsedJson(text);
+    return Array.isArray(value) && value.every((one): one is string => typeof one === 'string' && shape.test(one))
+      ? { value }
+      : undefined;
+  });
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** `20%` as 0.2; whole percents, both bounds inclusive. */
+export function percent(min: number, max: number): Kind<number> {
+  return kind('percent', `whole percents, \`${min}%\` to \`${max}%\``, (text) => {
+    const value = /^\d{1,3}%$/.test(text) ? Number(text.slice(0, -1)) : undefined;
+    return value === undefined || value < min || value > max ? undefined : { value: value / 100 };
+  });
+}
+
 /** Name of an ECS cluster, given as its name or ARN. */
 export const cluster: Kind<string> = kind('name', 'a cluster name or ARN', (text) => {
   const value = clusterName(text);

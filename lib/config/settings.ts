@@ -3,6 +3,8 @@
  * runs on a half-valid configuration (C42). A variable that is set to the empty text counts as not set.
  */
 import type { Policy } from '../check-restart/policy.ts';
+import type { AllowList } from '../proxies/allow-list.ts';
+import { DEFAULT_PROXY_SETTINGS, type ProxySettings } from '../proxies/settings.ts';
 import { notAllowed, notAllowedHidden } from './problem.ts';
 import type { SecretSource } from './secret-source.ts';
 import type { Setting, SettingValues } from './settings-table.ts';
@@ -36,6 +38,19 @@ export interface Settings {
   /** `null` = nothing is published. */
   readonly eventBusName: string | null;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error';
+  readonly proxies: ProxyPart;
+  /** Absent: nobody can be woken; the schedule comes every minute. */
+  readonly wakeUpQueueUrl?: string;
+}
+
+/** What reconcile-proxies alone is told. */
+export interface ProxyPart {
+  readonly allow: AllowList;
+  /** KV path below which the documents are. */
+  readonly keyPrefix: string;
+  /** KV key of the defaults. */
+  readonly defaultsKey: string;
+  readonly settings: ProxySettings;
 }
 
 /** How Consul is reached. */
@@ -188,8 +203,32 @@ function compose(v: SettingValues): Settings {
     tableName: v.TABLE_NAME,
     eventBusName: v.EVENT_BUS_NAME,
     logLevel: v.LOG_LEVEL,
+    proxies: composeProxies(v),
+    ...given('wakeUpQueueUrl', v.WAKE_UP_QUEUE_URL),
     ...given('defaultCluster', v.DEFAULT_CLUSTER),
     ...given('accountId', v.AWS_ACCOUNT_ID),
+  };
+}
+
+function composeProxies(v: SettingValues): ProxyPart {
+  const { stopCap, backoff } = DEFAULT_PROXY_SETTINGS;
+  const { PROXY_STOP_SHARE: share, PROXY_STOP_MINIMUM: atLeast } = v;
+  return {
+    allow: {
+      families: v.PROXY_FAMILIES,
+      clusters: v.PROXY_CLUSTERS,
+      commands: v.PROXY_COMMANDS,
+      services: v.PROXY_SERVICES,
+    },
+    keyPrefix: v.PROXY_KEY_PREFIX,
+    defaultsKey: v.PROXY_DEFAULTS_KEY,
+    settings: {
+      ...DEFAULT_PROXY_SETTINGS,
+      removalDelayMs: v.PROXY_REMOVAL_DELAY,
+      startPatienceMs: v.PROXY_START_PATIENCE,
+      stopCap: share === null ? null : { windowMs: stopCap?.windowMs ?? 60_000, share, atLeast },
+      backoff: { ...backoff, healthyUptimeMs: v.PROXY_HEALTHY_UPTIME },
+    },
   };
 }
 

@@ -23,10 +23,10 @@ describe('the settings table', () => {
     expect(cellsOf(table ?? '')).toEqual(cellsOf(settingsTable()));
   });
 
-  it('has a row of five cells for every setting', () => {
+  it('has a row of six cells for every setting', () => {
     const [, , ...rows] = settingsTable().split('\n');
     expect(rows.map((row) => row.split(' | ')[0]?.replace('| ', ''))).toEqual(settings.map(([name]) => `\`${name}\``));
-    for (const row of rows) expect(row.split(' | '), row).toHaveLength(5);
+    for (const row of rows) expect(row.split(' | '), row).toHaveLength(6);
   });
 
   it.each(settings)('%s has a default that it would take itself', (_name, { kind, fallback }) => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../../lib/check-restart/policy.ts';
 import { InvalidSettings, readSettings, settingsOfProcess } from '../../lib/config/settings.ts';
 import { SETTINGS } from '../../lib/config/settings-table.ts';
+import { DEFAULT_PROXY_SETTINGS } from '../../lib/proxies/settings.ts';
 
 const MINIMUM = { CONSUL_HTTP_ADDR: 'http://consul.local:8500', AWS_REGION: 'eu-west-1', TABLE_NAME: 'watch-table' };
 
@@ -35,6 +36,12 @@ describe('settings from the environment', () => {
       tableName: 'watch-table',
       eventBusName: 'default',
       logLevel: 'info',
+      proxies: {
+        allow: { families: [], clusters: [], commands: [], services: [] },
+        keyPrefix: 'ecs-check-restart/proxies',
+        defaultsKey: 'ecs-check-restart/proxy-defaults',
+        settings: DEFAULT_PROXY_SETTINGS,
+      },
     });
   });
 
@@ -128,6 +135,29 @@ describe('settings from the environment', () => {
     ['AWS_REGION', 'us-gov-west-1', true],
     ['LOG_LEVEL', 'trace', false],
     ['CHECK_RESTART_LIMTI', '3', false],
+    ['PROXY_FAMILIES', 'envoy-*,gateway', true],
+    ['PROXY_FAMILIES', 'envoy:3', false],
+    ['PROXY_CLUSTERS', 'prod/*', false],
+    ['PROXY_COMMANDS', '["envoy -c a,b", "sh *"]', true],
+    ['PROXY_COMMANDS', '[]', true],
+    ['PROXY_COMMANDS', 'envoy *', false],
+    ['PROXY_COMMANDS', '["envoy",1]', false],
+    ['PROXY_COMMANDS', '[""]', false],
+    ['PROXY_COMMANDS', '{}', false],
+    ['PROXY_SERVICES', 'prod/web', false],
+    ['PROXY_KEY_PREFIX', 'proxies/', false],
+    ['PROXY_REMOVAL_DELAY', '0s', true],
+    ['PROXY_REMOVAL_DELAY', '25h', false],
+    ['PROXY_START_PATIENCE', '29s', false],
+    ['PROXY_STOP_SHARE', '100%', true],
+    ['PROXY_STOP_SHARE', '101%', false],
+    ['PROXY_STOP_SHARE', '0.2', false],
+    ['PROXY_STOP_MINIMUM', '0', true],
+    ['PROXY_STOP_MINIMUM', 'off', false],
+    ['PROXY_HEALTHY_UPTIME', '0s', false],
+    ['WAKE_UP_QUEUE_URL', 'https://sqs.eu-west-1.amazonaws.com/123456789012/wake-ups', true],
+    ['WAKE_UP_QUEUE_URL', 'http://127.0.0.1:4566/000000000000/wake-ups', true],
+    ['WAKE_UP_QUEUE_URL', 'wake-ups', false],
   ])('%s=%j is allowed: %s', (variable, text, allowed) => {
     expect(problemsOf({ [variable]: text })).toHaveLength(allowed ? 0 : 1);
   });
@@ -139,6 +169,33 @@ describe('settings from the environment', () => {
       null,
       null,
     ]);
+  });
+
+  it('tells reconcile-proxies what it may run, and how', () => {
+    const { proxies } = settingsOf({
+      PROXY_FAMILIES: 'envoy-*, gateway',
+      PROXY_CLUSTERS: 'prod',
+      PROXY_COMMANDS: '["envoy -l a,b"]',
+      PROXY_SERVICES: 'ingress',
+      PROXY_STOP_SHARE: '50%',
+      PROXY_STOP_MINIMUM: '1',
+      PROXY_REMOVAL_DELAY: '1m',
+      PROXY_START_PATIENCE: '5m',
+      PROXY_HEALTHY_UPTIME: '20s',
+    });
+    expect(proxies.allow).toEqual({
+      families: ['envoy-*', 'gateway'],
+      clusters: ['prod'],
+      commands: ['envoy -l a,b'],
+      services: ['ingress'],
+    });
+    expect(proxies.settings).toMatchObject({
+      removalDelayMs: 60_000,
+      startPatienceMs: 300_000,
+      stopCap: { share: 0.5, atLeast: 1, windowMs: 60_000 },
+      backoff: { healthyUptimeMs: 20_000, firstWaitMs: 2000 },
+    });
+    expect(settingsOf({ PROXY_STOP_SHARE: 'off' }).proxies.settings.stopCap).toBeNull();
   });
 
   it('takes a cluster by name or ARN', () => {
