@@ -6,10 +6,11 @@
  * and the heartbeat's write.
  */
 import { countsWarnings } from '../check-restart/policy.ts';
-import type { Heartbeat, Lease, StoredState } from '../ports.ts';
+import type { Heartbeat, StoredState } from '../ports.ts';
 import type { Watcher } from './decide-pass.ts';
 import { type ExplainRequest, type Explanation, explain } from './explain.ts';
 import { isReadFailure } from './failure.ts';
+import { keepLease, LAST_CLAIM_MS, LEASE_MARGIN_MS } from './keep-lease.ts';
 import { keepWindow, type WindowReport } from './keep-window.ts';
 import { type PolicyInForce, policyInForce } from './policy-in-force.ts';
 import { runPass } from './run-pass.ts';
@@ -45,10 +46,6 @@ export type WindowResult =
   | { readonly outcome: 'lease-held'; readonly heldBy: string; readonly untilMs: number }
   | ({ readonly outcome: 'done'; readonly policy: PolicyReport } & WindowReport);
 
-/** The lease outlives the window by this much, so that the last pass can come to its end. */
-const LEASE_MARGIN_MS = 5000;
-/** A claim needs time to be acted upon and recorded. */
-const LAST_CLAIM_MS = 10_000;
 const LEASE_NAME = 'watch';
 
 /** Keeps one window. Throws `ReadFailure` when the table cannot be read; nothing has happened then. */
@@ -65,7 +62,7 @@ export async function watchWindow(
     say(deps, 'lease-held', { ...acquired });
     return { outcome: 'lease-held', ...acquired };
   }
-  const lease = leaseKeeper(deps, acquired.lease, request.endsAtMs);
+  const lease = keepLease(deps, acquired.lease, request.endsAtMs);
   try {
     const memory = await load(deps);
     const loaded = heartbeatOf(memory);
@@ -142,10 +139,11 @@ async function load(deps: WatchDeps): Promise<WatchMemory> {
 
 /** What this invocation leaves as the heartbeat; `undefined` before the first good pass ever. */
 function heartbeatOf(memory: WatchMemory): Heartbeat | undefined {
-  const { lastGoodPassMs, settleUntilMs } = memory;
+  const { lastGoodPassMs, settleUntilMs, provedMs } = memory;
   if (lastGoodPassMs === undefined) return undefined;
   const settling = settleUntilMs === undefined ? {} : { settleUntilMs };
-  return { atMs: lastGoodPassMs, reported: boundedReports(memory), ...settling };
+  const proved = provedMs === undefined ? {} : { provedMs };
+  return { atMs: lastGoodPassMs, reported: boundedReports(memory), ...settling, ...proved };
 }
 
 /** Writes the heartbeat, unless it is still the one that was loaded: failed passes leave no trace in the table (C07). */
@@ -157,43 +155,5 @@ async function saveHeartbeat(deps: WatchDeps, memory: WatchMemory, loaded: Heart
   } catch (error) {
     // The passes have happened; what the missing heartbeat means is decided by the next invocation, which sees a gap.
     say(deps, 'state-failed', { problem: isReadFailure(error).message });
-  }
-}
-
-/** Keeps the lease while work goes on past the window, and tells when it is lost. */
-function leaseKeeper(deps: WatchDeps, acquired: Lease, endsAtMs: number) {
-  let lease = acquired;
-  let isLost = false;
-  const holds = async (): Promise<boolean> => {
-    const nowMs = deps.clock.nowMs();
-    if (isLost || nowMs + LEASE_MARGIN_MS <= lease.untilMs) return !isLost;
-    const renewed = await unlessFailed(deps, () => deps.state.renewLease(lease, nowMs + 3 * LEASE_MARGIN_MS));
-    // Without the table nothing can be claimed either; what was done is reported all the same.
-    if (renewed === undefined) return false;
-    if (renewed === 'conflict') {
-      isLost = true;
-      say(deps, 'lease-lost', { fence: lease.fence });
-      return false;
-    }
-    lease = renewed.lease;
-    return true;
-  };
-  return {
-    mayClaim: async () => deps.clock.nowMs() < endsAtMs - LAST_CLAIM_MS && (await holds()),
-    mayGoOn: holds,
-    release: async () => {
-      // One that cannot be given back runs out by itself.
-      if (!isLost) await unlessFailed(deps, () => deps.state.releaseLease(lease));
-    },
-  };
-}
-
-/** What the table answers, or `undefined`; its failure is said. */
-async function unlessFailed<T>(deps: WatchDeps, call: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await call();
-  } catch (error) {
-    say(deps, 'state-failed', { problem: isReadFailure(error).message });
-    return undefined;
   }
 }
