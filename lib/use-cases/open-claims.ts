@@ -7,6 +7,7 @@
  *
  * So a function killed at any point neither stops twice, nor forgets, nor blocks.
  */
+import { refund } from '../brakes/charge.ts';
 import type { EcsService, EcsTask } from '../check-restart/ecs-facts.ts';
 import { parseOwnerKey } from '../check-restart/eligibility.ts';
 import type { Claim, ReadFailure, ServiceState } from '../ports.ts';
@@ -167,12 +168,16 @@ async function settleWithoutEffect(
   mayClaim: () => Promise<boolean>,
 ): Promise<void> {
   const fields = { owner: key, task: shortTask(claim.taskArn), action: claim.action, tries: claim.tries };
-  if (claim.outcome === 'accepted') {
-    if (nowMs < claim.claimedAtMs + STOP_ALARM_MS) return;
-    // ECS took the call and the task runs on: the claim ends, so that the next due check is decided anew.
+  if (nowMs >= claim.claimedAtMs + STOP_ALARM_MS) {
+    // Taken without effect, or never answered for so long that the check may have healed: the claim ends, and a check
+    // that is still due is decided anew (C45).
     say(deps, 'restart-unconfirmed', fields);
-    return updateService(deps, memory, key, (service) => without(service, claim));
+    return updateService(deps, memory, key, (service) => {
+      const rest = without(service, claim);
+      return claim.outcome === 'open' ? { ...rest, brakes: refund(service.brakes, claim.taskArn) } : rest;
+    });
   }
+  if (claim.outcome === 'accepted') return;
   if (!(await mayClaim())) return;
   const again: Claim = { ...claim, tries: claim.tries + 1, triedAtMs: nowMs };
   const current = memory.services.get(key);

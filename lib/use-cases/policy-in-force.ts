@@ -33,7 +33,8 @@ export async function policyInForce(
     stored = await deps.consul.readKey(settings.policyKey);
   } catch (error) {
     const failure = isReadFailure(error);
-    if (!lastGood && memory.lastGoodPassMs === undefined) throw failure;
+    // There may be a document that could not be kept, and it may switch off what the defaults switch on.
+    if (!lastGood) throw failure;
     return fallBack(lastGood, [`${settings.policyKey}: ${failure.message}`]);
   }
   if (stored === undefined) {

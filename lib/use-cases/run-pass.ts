@@ -7,6 +7,7 @@ import type { Watcher } from './decide-pass.ts';
 import { asFailure, isReadFailure } from './failure.ts';
 import { claimsDeadlineMs, followClaims } from './open-claims.ts';
 import { count, say } from './say.ts';
+import { proveSight } from './visibility.ts';
 import { watchPass } from './watch-pass.ts';
 import type { PassOptions, PassReport } from './watch-types.ts';
 
@@ -18,7 +19,9 @@ export async function runPass(
 ): Promise<PassReport> {
   const { deps, memory } = watcher;
   const startMs = Math.max(deps.clock.nowMs(), memory.lastGoodPassMs ?? 0);
-  const failures = options.dryRun ? [] : await followClaims(deps, memory, startMs, options.mayClaim);
+  // A dry run that was turned on while a claim was open issues its call no more.
+  const mayClaim = watcher.settings.dryRun ? async () => false : options.mayClaim;
+  const failures = options.dryRun ? [] : await followClaims(deps, memory, startMs, mayClaim);
   for (const failure of failures) {
     say(deps, failure.system === 'ecs' ? 'ecs-failed' : 'state-failed', { ...asFailure(failure) });
   }
@@ -38,7 +41,9 @@ async function tryPass(
 ): Promise<PassReport> {
   const { deps, memory } = watcher;
   try {
-    const report = await watchPass(watcher, await read(), options);
+    const answer = await read();
+    await proveSight(deps.consul, memory, Math.max(deps.clock.nowMs(), memory.lastGoodPassMs ?? 0));
+    const report = await watchPass(watcher, answer, options);
     if (memory.failedPasses > 0) say(deps, 'pass-recovered', { failedPasses: memory.failedPasses });
     memory.failedPasses = 0;
     return report;

@@ -1,6 +1,7 @@
 /** A restart from its claim to its confirmation, whatever ECS answers. */
 import { describe, expect, test } from 'vitest';
 import { FAULTS } from '../../infra/local/ecs-double/faults.ts';
+import { DEFAULT_ESTATE_BRAKES, DEFAULT_SERVICE_BRAKES } from '../../lib/brakes/settings.ts';
 import { CLUSTER, failure, reasons, START_MS, WatchWorld } from './watch-world.ts';
 
 const SLOW_STOP = { stopNoticedMs: 2000, stoppingMs: 3000 };
@@ -46,6 +47,25 @@ describe('a stop without an answer', () => {
       0, 30_000, 60_000, 90_000, 120_000,
     ]);
   });
+});
+
+test('a stop that is never answered ends after 10 min, with all that it was charged', async () => {
+  const world = new WatchWorld({
+    callTimeoutMs: 20,
+    settings: { brakes: { service: DEFAULT_SERVICE_BRAKES, estate: DEFAULT_ESTATE_BRAKES } },
+  });
+  const { checkId } = world.one();
+  world.ecs.faults.add('StopTask', FAULTS.hang);
+  await world.pass();
+  expect((await world.owner()).brakes).toMatchObject({ budget: { used: 1 }, inFlight: [{ places: 1 }] });
+  world.consul.set(checkId, 'passing');
+  for (let atMs = 60_000; atMs <= 600_000; atMs += 60_000) await world.at(atMs).pass();
+  expect(await world.owner()).toMatchObject({ claims: [], brakes: { inFlight: [] } });
+  expect((await world.owner()).brakes.budget).toBeUndefined();
+  expect(world.telemetry.of('restart-unconfirmed')).toHaveLength(1);
+  const stopsBefore = world.stops().length;
+  await world.at(660_000).passes(3, 60_000);
+  expect(world.stops()).toHaveLength(stopsBefore);
 });
 
 describe('a forced deployment without an answer', () => {

@@ -23,8 +23,10 @@ export type ConsulMethod =
   | 'lookUpChecks'
   | 'describeInstances'
   | 'listChecks'
+  | 'listInstances'
   | 'readKey'
-  | 'listServices';
+  | 'listServices'
+  | 'listInstances';
 
 export interface ConsulCall {
   readonly method: ConsulMethod;
@@ -169,6 +171,11 @@ export class ConsulFake implements ConsulPort {
     return [...this.#checks.values()].filter((check) => check.serviceName === serviceName && check.status !== 'absent');
   }
 
+  async listInstances(serviceName: string) {
+    this.#called('listInstances', serviceName);
+    return [...this.instances.values()].filter((instance) => instance.serviceName === serviceName);
+  }
+
   async readKey(key: string) {
     this.#called('readKey', key);
     return this.keys.get(key);
@@ -177,6 +184,11 @@ export class ConsulFake implements ConsulPort {
   async listServices() {
     this.#called('listServices', undefined);
     return this.services;
+  }
+
+  async listInstances(serviceName: string) {
+    this.#called('listInstances', serviceName);
+    return [...this.instances.values()].filter((instance) => instance.serviceName === serviceName);
   }
 
   #called(method: ConsulMethod, argument: unknown): void {
