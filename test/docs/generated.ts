@@ -21,6 +21,7 @@ const OTHER_PARAMETERS: Readonly<Record<string, string>> = {
   kmsKeyArns: 'customer managed keys of the parameters and secrets: the role may decrypt with them',
   vpcSubnetIds: 'subnets of the function, together with its security groups; none: outside any VPC',
   vpcSecurityGroupIds: 'security groups of the function',
+  proxyRoleArns: 'task and execution roles of the task definitions of proxies, which may be passed to ECS',
   alarmTopicArn: 'SNS topic that alarms notify; none: they only show their state',
 };
 
@@ -35,7 +36,7 @@ export function stageParameters(): ReadonlyMap<string, string> {
 
 /** The function's variables that a stage parameter sets: variable → parameter. */
 export function parameterOfVariable(): ReadonlyMap<string, string> {
-  const lines = textOf('serverless.yml').matchAll(/^ {6}([A-Z_]+): \$\{param:(\w+)\}/gm);
+  const lines = textOf('serverless.yml').matchAll(/^ +([A-Z_]+): \$\{param:(\w+)\}/gm);
   return new Map([...lines].map(([, variable = '', parameter = '']) => [variable, parameter]));
 }
 

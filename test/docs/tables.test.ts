@@ -144,7 +144,6 @@ describe('the permissions', () => {
     const rows = tableIn('docs/deploying.md', 'statement');
     const written = Object.fromEntries(rows.map(([sid, actions]) => [word(sid), word(actions).split(', ')]));
     expect(made).toEqual({ ...written, ButNotFromCode: made.AttachToVpc });
-    expect(Object.keys(written)).toEqual(Object.keys(made));
   });
 });
 
