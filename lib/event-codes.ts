@@ -94,6 +94,7 @@ export const EVENT_CODES = {
   'consul-failover': { level: 'warn', alarm: false, meaning: 'One Consul address failed and another was asked' },
   'ecs-failed': { level: 'error', alarm: true, meaning: 'ECS could not be asked' },
   'events-not-published': { level: 'error', alarm: true, meaning: 'Events did not reach EventBridge' },
+  'wake-up-not-sent': { level: 'error', alarm: true, meaning: 'A message to reconcile-proxies could not be sent' },
 } as const satisfies Readonly<Record<string, EventCodeEntry>>;
 
 /** A code of the catalogue. */

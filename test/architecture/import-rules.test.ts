@@ -41,10 +41,10 @@ const VIOLATIONS: Readonly<Record<string, readonly Planted[]>> = {
     ['lib/check-restart', imports('../brakes/budget.ts')],
     ['lib/brakes', imports('../check-restart/policy.ts')],
     // Use cases import ports, event codes and pure folders only.
-    ...['consul', 'ecs', 'dynamodb', 'telemetry', 'config'].map(
+    ...['consul', 'ecs', 'dynamodb', 'sqs', 'telemetry', 'config'].map(
       (adapter): Planted => ['lib/use-cases', imports(`../${adapter}/x.ts`)],
     ),
-    ...['consul', 'ecs', 'dynamodb', 'telemetry', 'config'].map(
+    ...['consul', 'ecs', 'dynamodb', 'sqs', 'telemetry', 'config'].map(
       (adapter): Planted => ['lib/use-cases/reconcile', imports(`../../${adapter}/x.ts`)],
     ),
     ['lib/use-cases/reconcile', imports('../../clock.ts')],
@@ -56,7 +56,7 @@ const VIOLATIONS: Readonly<Record<string, readonly Planted[]>> = {
     ['lib/use-cases', imports('../check-restart/../consul/client.ts')],
     ['lib/use-cases', imports('../../functions/watch-checks/wiring.ts')],
     // Adapters import neither use cases nor other adapters.
-    ...['consul', 'ecs', 'dynamodb', 'telemetry', 'config'].flatMap((adapter): Planted[] => [
+    ...['consul', 'ecs', 'dynamodb', 'sqs', 'telemetry', 'config'].flatMap((adapter): Planted[] => [
       [`lib/${adapter}`, imports('../use-cases/watch.ts')],
       [`lib/${adapter}`, imports(adapter === 'ecs' ? '../consul/client.ts' : '../ecs/client.ts')],
       [`lib/${adapter}`, imports('../brakes/../use-cases/watch.ts')],
@@ -71,9 +71,13 @@ const VIOLATIONS: Readonly<Record<string, readonly Planted[]>> = {
     ['functions/watch-checks/input.ts', imports('../../lib/consul/client.ts')],
     ['functions/watch-checks/input.ts', imports('../../lib/config/settings.ts')],
     ['functions/watch-checks/report.ts', imports('../../lib/dynamodb/state.ts')],
+    ['functions/watch-checks/report.ts', imports('../../lib/sqs/wake-up-port.ts')],
     ['functions/watch-checks/report.ts', imports('../../lib/use-cases/../ecs/client.ts')],
     ['functions/watch-checks/report.ts', imports('../reconcile-proxies/wiring.ts')],
     ['functions/watch-checks/wiring.ts', imports('../../infra/local/start.ts')],
+    ['functions/watch-checks/wiring.ts', imports('../reconcile-proxies/wiring.ts')],
+    ['functions/watch-checks/input.ts', imports('../shared-wiring.ts')],
+    ['functions/shared-wiring.ts', imports('../infra/local/start.ts')],
     ['functions/watch-checks/handler.ts', imports('../../lib/ecs/client.ts')],
     ['functions/watch-checks/handler.ts', imports('../../lib/use-cases/../ecs/client.ts')],
     ['functions/watch-checks/handler.ts', imports('../../lib/clock.ts')],
@@ -116,7 +120,9 @@ const CLEAN: readonly Planted[] = [
   ['lib/clock.ts', 'export const now = () => Date.now();\n'],
   ['functions/watch-checks/wiring.ts', imports('../../lib/consul/client.ts')],
   ['functions/watch-checks/wiring.ts', imports('../../lib/use-cases/watch.ts')],
+  ['functions/watch-checks/wiring.ts', imports('../shared-wiring.ts')],
   ['functions/watch-checks/input.ts', imports('zod/mini')],
+  ['functions/watch-checks/input.ts', imports('../../lib/sqs/wake-up.ts')],
   ['functions/watch-checks/handler.ts', imports('./wiring.ts')],
   ['functions/watch-checks/handler.ts', imports('@middy/core')],
   ['functions/watch-checks/handler.ts', imports('../../lib/use-cases/watch.ts')],
