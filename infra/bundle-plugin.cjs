@@ -42,6 +42,8 @@ class BundlePlugin {
       outExtension: { '.js': '.cjs' },
       bundle: true,
       minify: true,
+      // Error types are read by people and by alarms.
+      keepNames: true,
       sourcemap: true,
       sourcesContent: false,
       platform: 'node',
