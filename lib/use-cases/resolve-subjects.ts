@@ -3,22 +3,15 @@
  * instances that are unhealthy, again when a check was registered anew, after five minutes, and in the pass that restarts.
  */
 import { type Mapping, mapInstance } from '../check-restart/mapping.ts';
-import { type PolicySubject, type ResolvedPolicy, resolvePolicy } from '../check-restart/policy.ts';
+import { type PolicySubject, resolvePolicy } from '../check-restart/policy.ts';
 import { type InstanceDetails, type InstanceRef, instanceKey } from '../ports.ts';
 import { nodeKey, type Sighting, type Sightings } from './observe.ts';
-import type { WatchMemory } from './watch-memory.ts';
+import type { SettledCheck, WatchMemory } from './watch-memory.ts';
 import type { PolicyDocument, WatchDeps, WatchSettings } from './watch-types.ts';
 
 /** A sighting with everything that is known of it. */
-export interface Subject {
+export interface Subject extends Omit<SettledCheck, 'inputs'> {
   readonly sighting: Sighting;
-  /** Consul service whose policy applies: a sidecar's destination. */
-  readonly service: string;
-  readonly mapping: Mapping;
-  readonly resolved: ResolvedPolicy | undefined;
-  /** Why no policy could be settled: Meta that is not understood. */
-  readonly problems: readonly string[];
-  readonly address: string;
   readonly maintenance: boolean;
 }
 
@@ -95,54 +88,70 @@ export function resolveSubjects(
   memory: WatchMemory,
   sightings: Sightings,
 ): Subject[] {
-  const mappings = new Map<string, Mapping>();
-  const mappingOf = (ref: InstanceRef): Mapping => {
-    const key = instanceKey(ref);
-    const known = mappings.get(key) ?? map(ref, settings, memory);
-    mappings.set(key, known);
-    return known;
-  };
   const tasksInMaintenance = new Set(
-    sightings.maintenance.map(mappingOf).flatMap((mapping) => (mapping.kind === 'mapped' ? [mapping.taskArn] : [])),
+    sightings.maintenance
+      .map((ref) => mapInstances(registrationsOf(ref, memory), settings))
+      .flatMap((mapping) => (mapping.kind === 'mapped' ? [mapping.taskArn] : [])),
   );
   const instancesInMaintenance = new Set(sightings.maintenance.map(instanceKey));
   return sightings.checks.map((sighting) => {
     const { ref } = sighting;
-    const mapping = mappingOf(ref);
+    const { service, mapping, resolved, problems, address } = settledOf(deps, settings, document, memory, sighting);
     const maintenance =
       sightings.maintenanceNodes.has(nodeKey(ref)) ||
       instancesInMaintenance.has(instanceKey(ref)) ||
       (mapping.kind === 'mapped' && tasksInMaintenance.has(mapping.taskArn));
-    return { ...withPolicy(deps, settings, document, memory, sighting, mapping), maintenance };
+    return { sighting, service, mapping, resolved, problems, address, maintenance };
   });
 }
 
-function map(ref: InstanceRef, settings: WatchSettings, memory: WatchMemory): Mapping {
+/** An instance, and the one that it serves where it is a sidecar. */
+interface Registrations {
+  readonly details: InstanceDetails | undefined;
+  readonly destination: InstanceDetails | undefined;
+}
+
+function registrationsOf(ref: InstanceRef, memory: WatchMemory): Registrations {
   const details = memory.instances.get(instanceKey(ref))?.details;
+  const served = destinationOf(details);
+  return { details, destination: served && memory.instances.get(instanceKey(served))?.details };
+}
+
+function mapInstances({ details, destination }: Registrations, settings: WatchSettings): Mapping {
   if (!details) return { kind: 'unmapped', why: 'the instance is not in the catalog any more' };
-  const destination = destinationDetails(details, memory);
   return mapInstance(destination ? [destination, details] : [details], settings.mapping);
 }
 
-function destinationDetails(details: InstanceDetails, memory: WatchMemory): InstanceDetails | undefined {
-  const destination = destinationOf(details);
-  return destination && memory.instances.get(instanceKey(destination))?.details;
-}
-
-function withPolicy(
+/** Settled anew only when the check's registration was read again, or another policy document is in force. */
+function settledOf(
   deps: Pick<WatchDeps, 'parseMeta'>,
   settings: WatchSettings,
   document: PolicyDocument,
   memory: WatchMemory,
-  sighting: Sighting,
-  mapping: Mapping,
-): Omit<Subject, 'maintenance'> {
-  const { ref } = sighting;
-  const details = memory.instances.get(instanceKey(ref))?.details;
-  const destination = details && destinationDetails(details, memory);
+  { key, ref }: Sighting,
+): SettledCheck {
+  const registrations = registrationsOf(ref, memory);
+  const { details, destination } = registrations;
+  const inputs = [settings, document, details, destination, ref.serviceName, ref.checkName];
+  const known = memory.settled.get(key);
+  if (known?.inputs.every((input, n) => input === inputs[n])) return known;
+  const settled = { inputs, ...settle(deps, settings, document, ref, registrations) };
+  memory.settled.set(key, settled);
+  return settled;
+}
+
+function settle(
+  deps: Pick<WatchDeps, 'parseMeta'>,
+  settings: WatchSettings,
+  document: PolicyDocument,
+  ref: Sighting['ref'],
+  registrations: Registrations,
+): Omit<SettledCheck, 'inputs'> {
+  const { details, destination } = registrations;
+  const mapping = mapInstances(registrations, settings);
   const service = destination?.serviceName ?? details?.destinationServiceName ?? ref.serviceName;
   const meta = deps.parseMeta((destination ?? details)?.meta ?? {});
-  const base = { sighting, service, mapping, address: details?.address ?? '' };
+  const base = { service, mapping, address: details?.address ?? '' };
   if (!meta.ok) return { ...base, resolved: undefined, problems: meta.problems };
   const subject: PolicySubject = {
     service,
