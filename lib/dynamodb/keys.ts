@@ -4,6 +4,7 @@
  *   pk       sk                                                    item
  *   state    heartbeat | policy | estate | check#CHECK | service#SERVICE    all that one load must return, and nothing else
  *   proxies  control | proxy#ID                                    all that one load of the reconciler must return
+ *   health   as `state`                                            of the proxies' own checks, which reconcile-proxies judges
  *   lease    NAME                                                  lease with its fencing number
  *   slot     CLUSTER                                               instants of the restarts of the last minute
  *   history  13 digits of epoch milliseconds # random              a line of history, with a ttl
@@ -24,6 +25,8 @@ export interface ItemKey {
 
 /** The partition that `load` reads. */
 export const STATE_PARTITION = 'state';
+/** The same items for the checks of proxies: neither function takes the other's checks for absent ones of its own. */
+export const HEALTH_PARTITION = 'health';
 /** The partition that `loadProxies` reads, and its sort keys. */
 export const PROXY_PARTITION = 'proxies';
 export const PROXY_PREFIX = 'proxy#';

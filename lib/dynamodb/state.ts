@@ -51,24 +51,30 @@ import { Table, type TableOptions } from './table.ts';
 
 const HISTORY_KEPT_MS = 90 * 24 * 3_600_000;
 
+/** `partition`: of checks, services, heartbeat, policy and estate; the default is the watcher's. The rest is everybody's. */
+export interface StateOptions extends TableOptions {
+  readonly partition?: string;
+}
+
 /** The state of one deployment. Every method throws `ReadFailure` (system `state`) and nothing else. */
-export function createDynamoState(options: TableOptions): StatePort {
+export function createDynamoState({ partition = STATE_PARTITION, ...options }: StateOptions): StatePort {
   const table = new Table(options);
+  const at = (key: ItemKey): ItemKey => ({ ...key, pk: partition });
   return {
-    load: async () => sorted(await table.partition(STATE_PARTITION)),
+    load: async () => sorted(await table.partition(partition)),
     saveCheck: ({ version, ...data }: WatchedCheck) =>
-      table.putVersion(watchedCheckKey(data), version, { data, shape: watchedCheckData }),
-    deleteCheck: (check: WatchedCheck) => table.deleteVersion(watchedCheckKey(check), check.version),
-    readService: (key: string) => readService(table, key),
+      table.putVersion(at(watchedCheckKey(data)), version, { data, shape: watchedCheckData }),
+    deleteCheck: (check: WatchedCheck) => table.deleteVersion(at(watchedCheckKey(check)), check.version),
+    readService: (key: string) => readService(table, at(serviceKey(key)), key),
     saveService: ({ version, ...data }: ServiceState) =>
-      table.putVersion(serviceKey(data.key), version, { data, shape: serviceData }),
-    readEstate: () => readEstate(table),
+      table.putVersion(at(serviceKey(data.key)), version, { data, shape: serviceData }),
+    readEstate: () => readEstate(table, at(ESTATE_KEY)),
     saveEstate: ({ version, state: data }: StoredEstate) =>
-      table.putVersion(ESTATE_KEY, version, { data, shape: estateData }),
+      table.putVersion(at(ESTATE_KEY), version, { data, shape: estateData }),
     recentRestarts: (cluster, nowMs) => restartsOfMinute(table, cluster, nowMs),
     takeRestartSlot: (cluster, nowMs, perMinute, places) => takeRestartSlot(table, cluster, nowMs, perMinute, places),
-    saveHeartbeat: (heartbeat: Heartbeat) => saveHeartbeat(table, heartbeat),
-    savePolicy: (policy: StoredPolicy) => savePolicy(table, policy),
+    saveHeartbeat: (heartbeat: Heartbeat) => saveHeartbeat(table, at(HEARTBEAT_KEY), heartbeat),
+    savePolicy: (policy: StoredPolicy) => savePolicy(table, at(POLICY_KEY), policy),
     acquireLease: (name, holder, nowMs, untilMs) => acquireLease(table, name, holder, nowMs, untilMs),
     renewLease: (lease: Lease, untilMs: number) => renewLease(table, lease, untilMs),
     releaseLease: (lease: Lease) => releaseLease(table, lease),
@@ -77,16 +83,16 @@ export function createDynamoState(options: TableOptions): StatePort {
   };
 }
 
-async function readService(table: Table, key: string): Promise<ServiceState> {
-  const item = await table.get(serviceKey(key));
+async function readService(table: Table, place: ItemKey, key: string): Promise<ServiceState> {
+  const item = await table.get(place);
   if (item === undefined) return { key, version: 0, claims: [], refused: [], brakes: NO_BRAKE_STATE };
   const read = readAs(item, serviceData, (data) => serviceKey(data.key));
   if ('problem' in read) throw stateFailure('malformed', `service ${key} is left alone: ${read.problem}`);
   return { ...read.data, version: read.version };
 }
 
-async function readEstate(table: Table): Promise<StoredEstate> {
-  const item = await table.get(ESTATE_KEY);
+async function readEstate(table: Table, key: ItemKey): Promise<StoredEstate> {
+  const item = await table.get(key);
   if (item === undefined) return { version: 0, state: {} };
   const read = decode(item, estateData);
   if ('problem' in read) throw stateFailure('malformed', `the item ${ESTATE_SORT_KEY} is left alone: ${read.problem}`);
@@ -97,19 +103,19 @@ async function readEstate(table: Table): Promise<StoredEstate> {
  * One write, no version: the later heartbeat wins, and an earlier one that comes late is dropped. One that cannot be
  * understood is left alone and reported.
  */
-async function saveHeartbeat(table: Table, heartbeat: Heartbeat): Promise<void> {
+async function saveHeartbeat(table: Table, key: ItemKey, heartbeat: Heartbeat): Promise<void> {
   const stored = { data: heartbeat, shape: heartbeatData };
-  const result = await table.put(HEARTBEAT_KEY, 1, stored, {
+  const result = await table.put(key, 1, stored, {
     expression: 'attribute_not_exists(pk) OR (#schema = :schema AND #data.atMs <= :atMs)',
     names: { '#schema': 'schema', '#data': 'data' },
     values: { ':schema': SCHEMA, ':atMs': heartbeat.atMs },
   });
-  if (result === 'conflict') await refuseUnlessUnderstood(table, HEARTBEAT_KEY, heartbeatData);
+  if (result === 'conflict') await refuseUnlessUnderstood(table, key, heartbeatData);
 }
 
-async function savePolicy(table: Table, policy: StoredPolicy): Promise<void> {
+async function savePolicy(table: Table, key: ItemKey, policy: StoredPolicy): Promise<void> {
   const result = await table.put(
-    POLICY_KEY,
+    key,
     1,
     { data: policy, shape: policyData },
     {
@@ -118,7 +124,7 @@ async function savePolicy(table: Table, policy: StoredPolicy): Promise<void> {
       values: { ':schema': SCHEMA },
     },
   );
-  if (result === 'conflict') await refuseUnlessUnderstood(table, POLICY_KEY, policyData);
+  if (result === 'conflict') await refuseUnlessUnderstood(table, key, policyData);
 }
 
 async function refuseUnlessUnderstood(table: Table, key: ItemKey, shape: z.ZodMiniType): Promise<void> {

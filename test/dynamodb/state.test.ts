@@ -1,7 +1,14 @@
 /** What is particular to the table: expiry, schemas, sizes, costs. */
 import { NumberValue } from '@aws-sdk/lib-dynamodb';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { HEARTBEAT_KEY, leaseKey, serviceKey, slotKey, watchedCheckKey } from '../../lib/dynamodb/keys.ts';
+import {
+  HEALTH_PARTITION,
+  HEARTBEAT_KEY,
+  leaseKey,
+  serviceKey,
+  slotKey,
+  watchedCheckKey,
+} from '../../lib/dynamodb/keys.ts';
 import type { StatePort } from '../../lib/ports.ts';
 import { NOW_MS, service, watchedCheck } from '../contracts/state-samples.ts';
 import { errorAnswer, type Fault, type FaultProxy, once } from './fault-proxy.ts';
@@ -17,6 +24,22 @@ let stored: World['stored'];
 let operations: World['operations'];
 beforeEach(() => {
   ({ proxy, state, plant, stored, operations } = world());
+});
+
+test('in two partitions of one table the same checks, services, heartbeats and policies do not meet', async () => {
+  const health = world().another({ partition: HEALTH_PARTITION });
+  await state.saveCheck(watchedCheck());
+  await state.saveService(service());
+  await state.saveEstate({ version: 0, state: {} });
+  await state.saveHeartbeat({ atMs: NOW_MS, reported: {} });
+  await state.savePolicy({ text: '{}', modifyIndex: '1' });
+
+  expect(await health.load()).toEqual({ checks: [], services: [], unreadable: [] });
+  expect((await health.readService(service().key)).version).toBe(0);
+  expect((await health.readEstate()).version).toBe(0);
+  expect(await health.saveCheck(watchedCheck())).toBe('saved');
+  expect(await health.deleteCheck({ ...watchedCheck(), version: 1 })).toBe('saved');
+  expect((await state.load()).checks).toHaveLength(1);
 });
 
 // C45 (a) is about BatchGetItem: we use none, one strong Query reads everything. See the next test.

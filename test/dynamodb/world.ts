@@ -16,7 +16,11 @@ export interface World {
   /** Names of the operations that went through the proxy. */
   operations(): string[];
   /** Another one on the same table, through the proxy or past it. */
-  another(options: { readonly past?: 'proxy'; readonly callTimeoutMs?: number }): StatePort;
+  another(options: {
+    readonly past?: 'proxy';
+    readonly callTimeoutMs?: number;
+    readonly partition?: string;
+  }): StatePort;
   readonly table: string;
   /** Puts an item as it is, past the proxy. */
   plant(item: Record<string, unknown>): Promise<void>;
@@ -45,9 +49,9 @@ export function tableBehindProxy(): () => World {
     await createTable(direct, table);
     proxy.seen.length = 0;
     proxy.fault = () => undefined;
-    const another: World['another'] = ({ past, callTimeoutMs = 5000 }) => {
+    const another: World['another'] = ({ past, callTimeoutMs = 5000, ...partition }) => {
       const client = past ? direct : createLocalClient(proxy.endpoint);
-      return createDynamoState({ client, table, clock: new VirtualClock(NOW_MS), callTimeoutMs });
+      return createDynamoState({ client, table, clock: new VirtualClock(NOW_MS), callTimeoutMs, ...partition });
     };
     world = {
       proxy,
