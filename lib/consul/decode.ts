@@ -6,6 +6,7 @@
 import * as z from 'zod/mini';
 import { parseDurationMs } from '../check-restart/duration.ts';
 import { type InstanceDetails, ReadFailure, type UnhealthyCheck } from '../ports.ts';
+import type { DeclaringInstance } from '../proxies/declaration.ts';
 import { safeText } from './safe-text.ts';
 
 /** Longest check output that is kept. */
@@ -47,10 +48,22 @@ const instance = z.object({
   Partition: text,
 });
 
+const taggedInstance = z.object({
+  Node: z.string(),
+  ServiceID: z.string(),
+  ServiceName: z.string(),
+  ServiceTags: z.nullish(z.array(z.string())),
+  ServiceMeta: texts,
+});
+
+const keyBelow = z.object({ Key: z.string(), Value: text });
+
 const keyEntry = z.object({ Value: text, ModifyIndex: z.number().check(z.int(), z.nonnegative()) });
 
 const checkList = z.array(check);
 const instanceList = z.array(instance);
+const taggedInstanceList = z.array(taggedInstance);
+const keysBelow = z.array(keyBelow);
 const keyEntries = z.array(keyEntry).check(z.length(1));
 const serviceTags = z.record(z.string(), z.nullish(z.array(z.string())));
 
@@ -74,6 +87,26 @@ export function decodeKey(body: unknown, what: string): { readonly text: string;
   const [entry] = parse(keyEntries, body, what);
   if (entry === undefined) throw malformed(what, 'no entry');
   return { text: Buffer.from(entry.Value ?? '', 'base64').toString('utf8'), modifyIndex: String(entry.ModifyIndex) };
+}
+
+/** `catalog/service/NAME`, with the tags; `null` is an empty list (case C11). Throws `ReadFailure` (`malformed`). */
+export function decodeTaggedInstances(body: unknown, what: string): readonly DeclaringInstance[] {
+  const instances = parse(z.nullish(taggedInstanceList), body, what) ?? [];
+  return instances.map((raw) => ({
+    node: raw.Node.toWellFormed(),
+    serviceId: raw.ServiceID.toWellFormed(),
+    serviceName: raw.ServiceName.toWellFormed(),
+    tags: raw.ServiceTags ?? [],
+    meta: raw.ServiceMeta ?? {},
+  }));
+}
+
+/** `kv/PREFIX?recurse`: keys with their values, in base64; empty for no value. Throws `ReadFailure` (`malformed`). */
+export function decodeKeysBelow(
+  body: unknown,
+  what: string,
+): readonly { readonly key: string; readonly value: string }[] {
+  return parse(keysBelow, body, what).map(({ Key, Value }) => ({ key: Key.toWellFormed(), value: Value ?? '' }));
 }
 
 /** `catalog/services`. Throws `ReadFailure` (`malformed`). */
