@@ -26,6 +26,8 @@ export interface EcsTask {
   readonly hostPorts: readonly number[];
   readonly stopCode?: string;
   readonly stoppedReason?: string;
+  /** Set by reconcile-proxies alone, of a task that it runs: whose it is. Such a task is its own owner. */
+  readonly proxyId?: string;
 }
 
 /** One deployment of a service with the ECS controller. */

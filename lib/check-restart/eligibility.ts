@@ -42,13 +42,17 @@ const IMPAIRED = /unable to consistently start tasks successfully/i;
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|::1|localhost|0\.0\.0\.0|::)$/i;
 const IPV6 = /^[0-9a-f:.]*:[0-9a-f:.]*$/i;
 
+/** What a task belongs to; `proxy` where reconcile-proxies judges its own. */
+export type OwnerKind = 'service' | 'family' | 'proxy';
+
 /** Where claims and brakes of a task belong: its ECS service, or cluster and family of a stand-alone one. */
 export function ownerOf(task: EcsTask): {
-  readonly kind: 'service' | 'family';
+  readonly kind: OwnerKind;
   readonly cluster: string;
   readonly name: string;
 } {
   const cluster = clusterName(task.clusterArn) ?? task.clusterArn;
+  if (task.proxyId !== undefined) return { kind: 'proxy', cluster, name: task.proxyId };
   const group = task.group ?? '';
   // Anybody may set `group` in RunTask; only the service scheduler sets `startedBy` to ecs-svc/… (C31).
   if (group.startsWith('service:') && task.startedBy?.startsWith('ecs-svc/')) {
@@ -58,7 +62,7 @@ export function ownerOf(task: EcsTask): {
   return { kind: 'family', cluster, name: family };
 }
 
-/** The key of a service item: `CLUSTER/service/NAME` or `CLUSTER/family/NAME`. */
+/** The key of a service item: `CLUSTER/service/NAME`, `CLUSTER/family/NAME`, `CLUSTER/proxy/ID`. */
 export function ownerKey(owner: { readonly kind: string; readonly cluster: string; readonly name: string }): string {
   return `${owner.cluster}/${owner.kind}/${owner.name}`;
 }
@@ -66,11 +70,11 @@ export function ownerKey(owner: { readonly kind: string; readonly cluster: strin
 /** Cluster and name of a service item's key, `CLUSTER/service/NAME` or `CLUSTER/family/NAME`. */
 export function parseOwnerKey(key: string): {
   readonly cluster: string;
-  readonly kind: 'service' | 'family';
+  readonly kind: OwnerKind;
   readonly ownerName: string;
 } {
   const [cluster = '', kind, ...name] = key.split('/');
-  return { cluster, kind: kind === 'service' ? 'service' : 'family', ownerName: name.join('/') };
+  return { cluster, kind: kind === 'service' || kind === 'proxy' ? kind : 'family', ownerName: name.join('/') };
 }
 
 /** Decides from fresh facts; reads nothing and changes nothing. */
@@ -120,6 +124,8 @@ function isAllowed(globs: readonly string[], owner: { readonly cluster: string; 
 
 function ofOwner(task: EcsTask, service: EcsService | undefined, context: EligibilityContext): Eligibility | undefined {
   const owner = ownerOf(task);
+  // Whoever started it has the allow-list of its own, and replaces it.
+  if (owner.kind === 'proxy') return undefined;
   if (!isAllowed(context.allowedServices, owner)) {
     return no('foreign-task', `${owner.kind} "${owner.name}" is not on the list of allowed services`);
   }

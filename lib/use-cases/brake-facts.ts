@@ -7,7 +7,7 @@ import type { ServiceFacts, UnhealthyInstance } from '../brakes/facts.ts';
 import { mergeServiceBrakes, type ServiceBrakes } from '../brakes/settings.ts';
 import { NO_BRAKE_STATE } from '../brakes/state.ts';
 import type { EcsService, EcsTask } from '../check-restart/ecs-facts.ts';
-import { ownerKey, ownerOf, parseOwnerKey } from '../check-restart/eligibility.ts';
+import { type OwnerKind, ownerKey, ownerOf, parseOwnerKey } from '../check-restart/eligibility.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { ReadFailure, ServiceState } from '../ports.ts';
 import { type ClusterFailures, describeInto, type TaskRef } from './ask-ecs.ts';
@@ -27,7 +27,7 @@ export interface BrakeFacts {
 
 interface Owner {
   readonly key: string;
-  readonly kind: 'service' | 'family';
+  readonly kind: OwnerKind;
   readonly cluster: string;
   readonly name: string;
   readonly unhealthy: UnhealthyInstance[];

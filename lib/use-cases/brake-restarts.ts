@@ -53,7 +53,9 @@ export async function brakePlan(
     return { ...plan, facts: new Map(), brakes, events: [], failures: [] };
   }
   const { services, failures } = await brakeFacts(watcher, judged, nowMs);
-  const considered = needsConsidered(services, brakes) ? await consideredServices(deps.consul, document) : undefined;
+  const considered = needsConsidered(services, brakes)
+    ? (watcher.considered ?? (await consideredServices(deps.consul, document)))
+    : undefined;
   const clusters = [...new Set(plan.restarts.map(({ cluster }) => cluster))];
   const restarts = new Map<string, readonly number[]>();
   if (brakes.perMinute !== null) {

@@ -21,6 +21,8 @@ export interface Watcher {
   readonly settings: WatchSettings;
   readonly document: PolicyDocument;
   readonly memory: WatchMemory;
+  /** How many services count for the estate breaker. Absent: those of the catalog. */
+  readonly considered?: number;
 }
 
 /** What one pass has seen and decided. */

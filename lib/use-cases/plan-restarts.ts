@@ -1,7 +1,7 @@
 /** From due checks and ECS's fresh facts to restarts and refusals. Plans only; nothing is written. */
 import type { Withholding } from '../brakes/facts.ts';
 import type { EcsTask } from '../check-restart/ecs-facts.ts';
-import { eligibility, ownerKey, ownerOf, type TaskFacts } from '../check-restart/eligibility.ts';
+import { eligibility, type OwnerKind, ownerKey, ownerOf, type TaskFacts } from '../check-restart/eligibility.ts';
 import type { Action } from '../check-restart/policy.ts';
 import type { Reason } from '../check-restart/reason.ts';
 import type { ReadFailure } from '../ports.ts';
@@ -22,7 +22,7 @@ export interface PlannedRestart {
   readonly mode: 'restart' | 'notify' | 'dry-run';
   /** Key of the service item. */
   readonly ownerKey: string;
-  readonly ownerKind: 'service' | 'family';
+  readonly ownerKind: OwnerKind;
   readonly ownerName: string;
   readonly cluster: string;
   /** The tasks that are due; one unless the whole service is redeployed. */

@@ -34,6 +34,7 @@ export async function tellPass(watcher: Watcher, result: PassResult, report: Pas
     events.push({ type: 'Restart', detail: { ...restart } });
   }
   const said = new Map<string, string>();
+  let newProxies = 0;
   for (const one of result.judged) {
     const entry = checkEntry(one, refusedDue, new Set());
     const { key } = one.subject.sighting;
@@ -42,6 +43,7 @@ export async function tellPass(watcher: Watcher, result: PassResult, report: Pas
     const word = isRestarted ? 'restarted' : entry.reason;
     said.set(key, word);
     if (memory.reported.get(key) === word || isRestarted) continue;
+    if (word === 'proxy') newProxies += 1;
     const skippedNow = skippedEntry(one, refusedDue, result.nowMs);
     say(deps, codeOf(one, word, skippedNow), { ...entry, ...skippedNow });
     if (skippedNow && (one.finding.kind === 'due' || one.finding.kind === 'withheld')) {
@@ -71,6 +73,8 @@ export async function tellPass(watcher: Watcher, result: PassResult, report: Pas
   for (const [key, word] of result.leftovers.said) said.set(key, word);
   for (const leftover of result.leftovers.news) say(deps, 'leftover-removable', { ...leftover });
   replaceReports(watcher, said, result.options);
+  // Its checks are judged by reconcile-proxies, which else would look within a minute.
+  if (newProxies > 0) await deps.wakeUps?.wakeUp({ why: 'check-bad', atMs: result.nowMs }, 0);
   await keepHistory(watcher, report);
   if (events.length > 0) await deps.events.publish(events);
 }

@@ -22,6 +22,17 @@ export async function watchPass(watcher: Watcher, answer: UnhealthyAnswer, optio
   const { nowMs, plan } = decision;
   const failures = [...decision.failures];
   const outcomes = options.dryRun ? plannedOnly(plan) : await carryOut(watcher, plan, options, nowMs, failures);
+  return finishPass(watcher, { ...decision, failures }, outcomes, options);
+}
+
+/** Remembers a decided pass and how its restarts ended, reports it, and tells what is news. A dry run only reports. */
+export async function finishPass(
+  watcher: Watcher,
+  decision: Decision,
+  outcomes: readonly Outcome[],
+  options: PassOptions,
+): Promise<PassReport> {
+  const failures = [...decision.failures];
   if (!options.dryRun) failures.push(...(await rememberPass(watcher, decision, outcomes, options)));
   const result = { ...decision, outcomes, failures, options, leftovers: leftoversOf(watcher, decision) };
   const report = reportPass(watcher, result);
@@ -47,7 +58,8 @@ async function rememberPass(
   return written.failures;
 }
 
-function plannedOnly(plan: RestartPlan): Outcome[] {
+/** What a dry run makes of its restarts. */
+export function plannedOnly(plan: RestartPlan): Outcome[] {
   return plan.restarts.map((planned) => ({
     planned,
     result: { kind: 'refused', reason: 'dry-run', why: 'this pass is a dry run' },

@@ -5,6 +5,7 @@ import type { MappingContext } from '../check-restart/mapping.ts';
 import type { Policy, PolicyPart, PolicyRule } from '../check-restart/policy.ts';
 import type { Reason } from '../check-restart/reason.ts';
 import type { Clock, ConsulPort, EcsPort, EventPort, ReadFailureCode, StatePort, TelemetryPort } from '../ports.ts';
+import type { WakeUpPort } from '../proxy-ports.ts';
 import type { Leftover } from './leftovers.ts';
 
 /** The policy document, parsed and valid. */
@@ -32,6 +33,8 @@ export interface WatchDeps {
   readonly events: EventPort;
   readonly telemetry: TelemetryPort;
   readonly clock: Clock;
+  /** Queue of reconcile-proxies, where that is deployed: it is woken when a check of one of its tasks turns bad. */
+  readonly wakeUps?: WakeUpPort;
   readonly parsePolicy: (text: string) => Parsed<PolicyDocument>;
   readonly parseMeta: (meta: Readonly<Record<string, string>>) => Parsed<PolicyPart>;
 }

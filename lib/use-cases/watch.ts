@@ -138,7 +138,7 @@ async function load(deps: WatchDeps): Promise<WatchMemory> {
 }
 
 /** What this invocation leaves as the heartbeat; `undefined` before the first good pass ever. */
-function heartbeatOf(memory: WatchMemory): Heartbeat | undefined {
+export function heartbeatOf(memory: WatchMemory): Heartbeat | undefined {
   const { lastGoodPassMs, settleUntilMs, provedMs } = memory;
   if (lastGoodPassMs === undefined) return undefined;
   const settling = settleUntilMs === undefined ? {} : { settleUntilMs };
@@ -147,7 +147,11 @@ function heartbeatOf(memory: WatchMemory): Heartbeat | undefined {
 }
 
 /** Writes the heartbeat, unless it is still the one that was loaded: failed passes leave no trace in the table (C07). */
-async function saveHeartbeat(deps: WatchDeps, memory: WatchMemory, loaded: Heartbeat | undefined): Promise<void> {
+export async function saveHeartbeat(
+  deps: Pick<WatchDeps, 'state' | 'telemetry'>,
+  memory: WatchMemory,
+  loaded: Heartbeat | undefined,
+): Promise<void> {
   const heartbeat = heartbeatOf(memory);
   if (heartbeat === undefined || JSON.stringify(heartbeat) === JSON.stringify(loaded)) return;
   try {
