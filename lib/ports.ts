@@ -130,6 +130,8 @@ export interface ConsulPort {
   readKey(key: string): Promise<{ readonly text: string; readonly modifyIndex: string } | undefined>;
   /** Names of all services of the catalog, with their tags. */
   listServices(): Promise<ReadonlyMap<string, readonly string[]>>;
+  /** All instances of a service; empty where there is none. */
+  listInstances(serviceName: string): Promise<readonly InstanceDetails[]>;
 }
 
 /** Identity of a check: IDs are unique per node only. */
@@ -242,6 +244,8 @@ export interface Heartbeat {
   readonly atMs: number;
   /** Nothing is restarted before: set after a gap in observation. */
   readonly settleUntilMs?: number;
+  /** When it was last proved that the token sees something. */
+  readonly provedMs?: number;
   /** Check key → reason word last logged. Bounded. */
   readonly reported: Readonly<Record<string, string>>;
 }

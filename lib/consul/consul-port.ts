@@ -1,5 +1,5 @@
 /** `ConsulPort` over Consul's HTTP API, read only. */
-import { type ConsulPort, type InstanceDetails, ReadFailure } from '../ports.ts';
+import { type ConsulPort, ReadFailure } from '../ports.ts';
 import { describeInstances, lookUpChecks } from './by-service.ts';
 import { createConsulClient } from './client.ts';
 import { decodeInstances, decodeKey, decodeServiceChecks, decodeServices } from './decode.ts';
@@ -11,8 +11,6 @@ export type { BearerToken, ConsulLogin, ConsulOptions, ConsulTls, Log, TokenSour
 
 /** The port, with what only this adapter offers. */
 export interface ConsulAdapter extends ConsulPort {
-  /** All instances of a service; empty where there is none. Throws `ReadFailure`. */
-  listInstances(serviceName: string): Promise<readonly InstanceDetails[]>;
   /** Logs out what was logged in, and ends everything in flight and all connections. */
   close(): Promise<void>;
 }

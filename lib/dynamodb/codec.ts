@@ -131,6 +131,7 @@ export const serviceData = z.looseObject({
 export const heartbeatData = z.looseObject({
   atMs: ms,
   settleUntilMs: optionalMs,
+  provedMs: optionalMs,
   reported: z.record(text, text),
 } satisfies Shape<Heartbeat>);
 

@@ -7,6 +7,7 @@ import { countsWarnings } from '../check-restart/policy.ts';
 import type { ConsulPort, StoredState } from '../ports.ts';
 import { asFailure, isReadFailure } from './failure.ts';
 import { policyInForce } from './policy-in-force.ts';
+import { look } from './visibility.ts';
 import { rememberedFrom } from './watch-memory.ts';
 import type { FailureEntry, PolicyDocument, WatchDeps, WatchSettings } from './watch-types.ts';
 
@@ -97,14 +98,11 @@ async function askConsul(consul: ConsulPort, warnings: boolean, findings: Findin
   const answer = await attempt(() => watch.read(abort.signal), findings);
   await watch.close();
   if (!answer) return { reachable: false };
-  const services = await attempt(() => consul.listServices(), findings);
-  if (services && [...services.keys()].every((name) => name === 'consul')) {
-    findings.problems.push({
-      problem: 'the catalog shows no service: either there is none, or the ACL token sees nothing',
-      remedy: 'give the token `service_prefix "" { policy = "read" }` and `node_prefix "" { policy = "read" }`',
-    });
+  const sight = await attempt(() => look(consul), findings);
+  if (sight?.problem !== undefined) {
+    findings.problems.push({ problem: sight.problem, remedy: remedyOf({ system: 'consul', code: 'filtered' }) });
   }
-  const seen = services === undefined ? {} : { services: services.size };
+  const seen = sight === undefined ? {} : { services: sight.services };
   return { reachable: true, unhealthyChecks: answer.checks.length, ...seen };
 }
 
@@ -149,13 +147,13 @@ function lookAtSettings(settings: WatchSettings, document: PolicyDocument | unde
     );
 }
 
-function remedyOf({ system, code }: FailureEntry): string {
+function remedyOf({ system, code }: Pick<FailureEntry, 'system' | 'code'>): string {
   const remedies: Readonly<Record<string, string>> = {
     'consul forbidden': 'check the ACL token and its policy (README, "Consul ACL policy")',
     'consul unreachable': 'check CONSUL_HTTP_ADDR, the security groups and the route from the function to Consul',
     'consul timeout': 'check the security groups and the route from the function to Consul',
     'consul no-leader': 'Consul has no leader: look at its servers',
-    'consul filtered': 'the ACL token sees a part only: give it node_prefix and service_prefix read',
+    'consul filtered': 'give the ACL token the policy of the README ("Consul ACL policy"): it sees nothing, or a part only',
     'ecs forbidden': "the function's role may not ask: name the cluster in allowedClusters and deploy again",
     'state forbidden': "the function's role may not use the table: deploy the stack again",
   };

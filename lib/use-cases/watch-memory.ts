@@ -75,6 +75,8 @@ export interface WatchMemory {
   estate: StoredEstate;
   lastGoodPassMs: number | undefined;
   settleUntilMs: number | undefined;
+  /** When it was last proved that the token sees something. */
+  provedMs: number | undefined;
   /** Consecutive failed passes; one line is logged for the first. */
   failedPasses: number;
 }
@@ -104,6 +106,7 @@ export function rememberedFrom(stored: StoredState): WatchMemory {
     estate: stored.estate ?? { version: 0, state: {} },
     lastGoodPassMs,
     settleUntilMs: stored.heartbeat?.settleUntilMs,
+    provedMs: stored.heartbeat?.provedMs,
     failedPasses: 0,
   };
 }

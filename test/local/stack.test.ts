@@ -124,6 +124,8 @@ it('a function gets its own variables and none of this process', async () => {
     () => delete process.env.LOG_LEVEL,
   );
 
+  // With no service at all a pass fails: the token may see nothing.
+  stack.consul.double?.agent.registerService({ Name: 'web' });
   await expect(stack.watchChecks.invoke({ action: 'pass' })).resolves.toMatchObject({ ok: true });
   await expect(stack.watchChecks.invoke({ action: 'dance' })).rejects.toThrow('invalid input');
   expect(lines.join('\n')).toContain('"code":"pass-done"');
@@ -132,6 +134,7 @@ it('a function gets its own variables and none of this process', async () => {
 it('an invocation that is under way when the stack is closed fails, and says so', async () => {
   const stack = await startStack({ consul: 'double', samples: [] });
   closers.push(() => stack.close());
+  stack.consul.double?.agent.registerService({ Name: 'web' });
   const cutOff = stack.watchChecks.invoke({ action: 'window' }).catch((error: unknown) => error);
   await expect.poll(() => stack.consul.double?.waiting, { timeout: 5000 }).toBeGreaterThan(0);
   await stack.close();

@@ -186,11 +186,6 @@ export class ConsulFake implements ConsulPort {
     return this.services;
   }
 
-  async listInstances(serviceName: string) {
-    this.#called('listInstances', serviceName);
-    return [...this.instances.values()].filter((instance) => instance.serviceName === serviceName);
-  }
-
   #called(method: ConsulMethod, argument: unknown): void {
     this.calls.push({ method, atMs: this.#clock.nowMs(), argument });
     this.#failIfPlanned(method);

@@ -109,6 +109,11 @@ export class ScenarioWorld {
         this.#fault();
         return new Map([...this.roles.values()].map(({ name, spec }) => [spec.service ?? name, []]));
       },
+      listInstances: async (serviceName) => {
+        this.#fault();
+        const roles = [...this.roles.values()].filter(({ name, spec }) => (spec.service ?? name) === serviceName);
+        return roles.flatMap(({ name }) => this.#details(name) ?? []);
+      },
     };
   }
 
