@@ -91,7 +91,9 @@ const SERVICES: Listing = {
   read: (world, query) =>
     mapReading(world.catalog.allServices(), (services) => {
       const tags = new Map<string, Set<string>>();
-      for (const service of seenServices(services, query)) {
+      const scoped = services.filter((service) => inScope(service, query));
+      // By the rights on services alone: a service is listed, with its tags, though its nodes may not be read.
+      for (const service of query.access.visible(scoped, ({ name }) => ({ service: name }))) {
         tags.set(service.name, new Set([...(tags.get(service.name) ?? []), ...service.tags]));
       }
       const names = [...tags].sort(([left], [right]) => (left < right ? -1 : 1));
