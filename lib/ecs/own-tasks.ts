@@ -9,6 +9,7 @@ import type { OwnTask } from '../proxies/own-task.ts';
 import { PROXY_ID_VARIABLE } from '../proxies/spec.ts';
 import type { OwnTasksOfCluster } from '../proxy-ports.ts';
 import { abort, type Calls, idOf, notAnswered, reading } from './calls.ts';
+import { decodeTask } from './decode.ts';
 import { listTasks } from './listing.ts';
 
 /** Tags of a proxy's task. */
@@ -72,6 +73,7 @@ function ownTask(task: Task, cluster: string, known: string | undefined): OwnTas
   const startedAtMs = task.startedAt?.getTime();
   const stoppedAtMs = (task.executionStoppedAt ?? task.stoppedAt)?.getTime();
   const exitCode = exitCodeOf(task);
+  const facts = decodeTask(task);
   const tag = (key: string) => task.tags?.find((one) => one.key === key)?.value;
   const proxyId = tag(TAGS.proxyId) ?? proxyIdOfOverrides(task);
   const generation = Number(tag(TAGS.generation));
@@ -87,6 +89,7 @@ function ownTask(task: Task, cluster: string, known: string | undefined): OwnTas
     ...(task.stopCode === undefined ? {} : { stopCode: task.stopCode }),
     ...(task.stoppedReason === undefined ? {} : { stoppedReason: task.stoppedReason }),
     ...(exitCode === undefined ? {} : { exitCode }),
+    ...(facts?.awsvpc ? { addresses: facts.addresses } : {}),
     ...(proxyId === undefined ? {} : { proxyId }),
     ...(fingerprint === undefined ? {} : { fingerprint }),
     ...(Number.isSafeInteger(generation) && generation > 0 ? { generation } : {}),

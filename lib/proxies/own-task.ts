@@ -14,6 +14,8 @@ export interface OwnTask {
   readonly stopCode?: string;
   readonly stoppedReason?: string;
   readonly exitCode?: number;
+  /** Private addresses of its own network interface; absent where it has none of its own (not awsvpc). */
+  readonly addresses?: readonly string[];
   /** From its tags or its overrides; ECS drops tags when a task stops. */
   readonly proxyId?: string;
   readonly fingerprint?: string;
