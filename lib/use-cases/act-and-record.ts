@@ -12,6 +12,7 @@ import type { WatchDeps } from './watch-types.ts';
 
 const FIRST_BACKOFF_MS = 10_000;
 const LONGEST_BACKOFF_MS = 10 * 60_000;
+const FORGET_REFUSED_MS = 60 * 60_000;
 
 /** How a planned restart ended. */
 export type RestartResult =
@@ -93,7 +94,7 @@ export function applyOutcome(
   return {
     ...service,
     claims: others,
-    refused: [...service.refused.filter((one) => one.taskArn !== taskArn), again],
+    refused: [...service.refused.filter((one) => one.taskArn !== taskArn && !isForgotten(one, nowMs)), again],
     brakes: refund(service.brakes, taskArn),
   };
 }
@@ -115,6 +116,11 @@ export async function updateService(
     service = await deps.state.readService(key);
     memory.services.set(key, service);
   }
+}
+
+/** A task that was not tried again for so long is gone; without an end the item would grow with every such task. */
+function isForgotten({ nextTryMs }: RefusedTry, nowMs: number): boolean {
+  return nowMs >= nextTryMs + FORGET_REFUSED_MS;
 }
 
 function backoffMs(tries: number): number {

@@ -13,6 +13,8 @@ export interface PolicyInForce {
   readonly document: PolicyDocument;
   readonly source: 'consul' | 'last-good' | 'none';
   readonly problems: readonly string[];
+  /** Why the newest one is not known. */
+  readonly unread?: ReadFailure;
 }
 
 const EMPTY: PolicyDocument = { rules: [], brakes: {} };
@@ -35,7 +37,7 @@ export async function policyInForce(
     const failure = isReadFailure(error);
     // There may be a document that could not be kept, and it may switch off what the defaults switch on.
     if (!lastGood) throw failure;
-    return fallBack(lastGood, [`${settings.policyKey}: ${failure.message}`]);
+    return { ...fallBack(lastGood, [`${settings.policyKey}: ${failure.message}`]), unread: failure };
   }
   if (stored === undefined) {
     if (!lastGood) return { document: EMPTY, source: 'none', problems: [] };

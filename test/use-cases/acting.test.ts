@@ -236,6 +236,20 @@ describe('C36: two due tasks, one gone, one that may not be stopped', () => {
     expect((await world.owner()).refused).toEqual([]);
   });
 
+  test('C36: refusals of tasks that are long gone do not pile up', async () => {
+    const world = new WatchWorld({ settings: { maxObservationGapMs: null } });
+    world.ecs.faults.add('StopTask', FAULTS.forbidden);
+    world.ecs.world.addService({ name: 'web', cluster: CLUSTER, desiredCount: 1, startTasks: false });
+    for (let day = 0; day < 20; day += 1) {
+      const task = world.at(day * 86_400_000).task({ service: 'web' });
+      await world.pass();
+      world.deregister(task);
+      world.ecs.world.exitTask(task.arn);
+    }
+    expect(world.stops()).toHaveLength(20);
+    expect((await world.owner()).refused).toHaveLength(1);
+  });
+
   test('a refusal of one task does not hold back the other', async () => {
     const world = new WatchWorld();
     const [one, other] = world.service('web', { tasks: 2 });

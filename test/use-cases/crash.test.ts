@@ -101,11 +101,12 @@ describe('a stop', () => {
       const why = JSON.stringify(death);
       expect(stops[0], why).toMatchObject({ id: lived.first.id });
       expect((stops[0]?.atMs ?? 0) - START_MS, why).toBeLessThanOrEqual(PATIENCE_MS);
-      // The replacement is watched again, with a grace of its own, and restarted when it is due and its slot is free.
+      // The replacement is watched again, with a grace of its own, and restarted when it is due and its slot is free: a
+      // call of unknown fate keeps the slot until it is looked at.
       expect(stops.length, why).toBeGreaterThanOrEqual(2);
       const replacement = stops[1];
       expect((replacement?.atMs ?? 0) - (replacement?.startedAtMs ?? 0), why).toBeLessThanOrEqual(
-        GRACE_MS + 3 * PASS_MS,
+        GRACE_MS + PATIENCE_MS,
       );
       await assertNothingBlocked(lived);
     }
