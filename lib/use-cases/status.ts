@@ -4,7 +4,7 @@
  */
 import { formatDurationMs } from '../check-restart/duration.ts';
 import { countsWarnings } from '../check-restart/policy.ts';
-import type { ConsulPort, StoredState } from '../ports.ts';
+import type { ConsulPort, ReadFailure, StoredState } from '../ports.ts';
 import { asFailure, isReadFailure } from './failure.ts';
 import { policyInForce } from './policy-in-force.ts';
 import { look } from './visibility.ts';
@@ -53,7 +53,9 @@ export async function statusOf(deps: WatchDeps, settings: WatchSettings): Promis
   const stored = await attempt(() => deps.state.load(), findings);
   const memory = rememberedFrom(stored ?? { checks: [], services: [], unreadable: [] });
   const policy = await attempt(() => policyInForce(deps, settings, memory, { save: false }), findings);
-  for (const problem of policy?.problems ?? []) {
+  // What could not be read is nothing to mend in the document.
+  if (policy?.unread) note(policy.unread, findings);
+  for (const problem of policy?.unread ? [] : (policy?.problems ?? [])) {
     findings.problems.push({ problem, remedy: 'mend the policy document; until then the last good one is in force' });
   }
   const warnings = countsWarnings(settings.defaults, policy?.document.rules ?? []);
@@ -78,16 +80,18 @@ export async function statusOf(deps: WatchDeps, settings: WatchSettings): Promis
   };
 }
 
+/** Consul may fail once for the policy document and once for the checks: it is one thing to mend. */
+function note(failure: ReadFailure, findings: Findings): void {
+  const problem = `${failure.system}: ${failure.message}`;
+  if (findings.problems.some((one) => one.problem === problem)) return;
+  findings.problems.push({ problem, remedy: remedyOf(asFailure(failure)) });
+}
+
 async function attempt<T>(ask: () => Promise<T>, findings: Findings): Promise<T | undefined> {
   try {
     return await ask();
   } catch (error) {
-    const failure = isReadFailure(error);
-    const problem = `${failure.system}: ${failure.message}`;
-    // Consul may fail once for the policy document and once for the checks: it is one thing to mend.
-    if (!findings.problems.some((one) => one.problem === problem)) {
-      findings.problems.push({ problem, remedy: remedyOf(asFailure(failure)) });
-    }
+    note(isReadFailure(error), findings);
     return undefined;
   }
 }
@@ -153,7 +157,8 @@ function remedyOf({ system, code }: Pick<FailureEntry, 'system' | 'code'>): stri
     'consul unreachable': 'check CONSUL_HTTP_ADDR, the security groups and the route from the function to Consul',
     'consul timeout': 'check the security groups and the route from the function to Consul',
     'consul no-leader': 'Consul has no leader: look at its servers',
-    'consul filtered': 'give the ACL token the policy of the README ("Consul ACL policy"): it sees nothing, or a part only',
+    'consul filtered':
+      'give the ACL token the policy of the README ("Consul ACL policy"): it sees nothing, or a part only',
     'ecs forbidden': "the function's role may not ask: name the cluster in allowedClusters and deploy again",
     'state forbidden': "the function's role may not use the table: deploy the stack again",
   };
