@@ -6,7 +6,7 @@
 import { EcsError } from './errors.ts';
 import { type Fault, Faults } from './faults.ts';
 import type { Input } from './input.ts';
-import { type Limits, OPERATIONS, type OperationContext } from './operations.ts';
+import { type Launches, type Limits, OPERATIONS, type OperationContext } from './operations.ts';
 import { type Paging, PLAIN_PAGING } from './paging.ts';
 import { EcsWorld, type EcsWorldOptions } from './world.ts';
 
@@ -33,11 +33,13 @@ export class EcsDouble {
   readonly limits: Limits = { stopReason: 255 };
   /** Reasons that the next RunTask calls answer with in `failures[]`, such as `RESOURCE:MEMORY`. */
   readonly launchFailures: string[] = [];
+  /** Containers of task definitions by family; default: one that bears the family's name. */
+  readonly containers: Launches['containers'] = new Map();
   readonly #context: OperationContext;
 
   constructor(options: EcsWorldOptions) {
     this.world = new EcsWorld(options);
-    const launches = { tokens: new Map<string, { request: string; arns: string[] }>(), failures: this.launchFailures };
+    const launches = { tokens: new Map(), failures: this.launchFailures, containers: this.containers };
     this.#context = { world: this.world, paging: this.paging, limits: this.limits, launches };
   }
 

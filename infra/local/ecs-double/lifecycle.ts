@@ -77,6 +77,7 @@ export class Lifecycle {
       stopCode: cause.stopCode,
       stoppedReason: cause.reason,
       stoppingAtMs: this.#nowMs(),
+      ...(task.lastStatus === 'RUNNING' ? { executionStoppedAtMs: this.#nowMs() } : {}),
       exitCode: cause.exitCode,
     });
     this.#later(this.#delays.deprovisioningMs, () => this.#pass(task, ['STOPPED'], cause.exitCode));
@@ -106,7 +107,8 @@ export class Lifecycle {
       });
       return;
     }
-    this.change(task, { lastStatus: next });
+    const ended = task.lastStatus === 'STOPPING' ? { executionStoppedAtMs: this.#nowMs() } : {};
+    this.change(task, { lastStatus: next, ...ended });
     this.#later(this.#stayMs(next), () => this.#pass(task, rest, exitCode));
   }
 

@@ -93,6 +93,8 @@ export interface TaskRecord {
   version: number;
   startedAtMs: number | undefined;
   stoppingAtMs: number | undefined;
+  /** When its containers ended, a while before it is STOPPED. */
+  executionStoppedAtMs: number | undefined;
   stoppedAtMs: number | undefined;
   stopCode: string | undefined;
   stoppedReason: string | undefined;

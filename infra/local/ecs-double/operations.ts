@@ -13,13 +13,22 @@ export interface Limits {
   stopReason: number;
 }
 
+/** What RunTask and DescribeTaskDefinition know. */
+export interface Launches {
+  /** Client tokens seen. */
+  readonly tokens: Map<string, { request: string; arns: string[] }>;
+  /** To answer with next. */
+  readonly failures: string[];
+  /** By family. A family without an entry has one container of its own name. */
+  readonly containers: Map<string, readonly { readonly name: string; readonly essential?: boolean }[]>;
+}
+
 /** What an operation works on. */
 export interface OperationContext {
   readonly world: EcsWorld;
   readonly paging: Paging;
   readonly limits: Limits;
-  /** RunTask: client tokens seen, and failures to answer with next. */
-  readonly launches: { readonly tokens: Map<string, { request: string; arns: string[] }>; failures: string[] };
+  readonly launches: Launches;
 }
 
 type Operation = (context: OperationContext, input: Input) => Record<string, unknown>;

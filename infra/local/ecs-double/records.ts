@@ -63,6 +63,7 @@ export function newTask(spec: TaskSpec, service: ServiceRecord | undefined, name
     version: spec.launch ? 0 : 1,
     startedAtMs: spec.launch ? undefined : (spec.startedAtMs ?? nowMs),
     stoppingAtMs: undefined,
+    executionStoppedAtMs: undefined,
     stoppedAtMs: undefined,
     stopCode: undefined,
     stoppedReason: undefined,

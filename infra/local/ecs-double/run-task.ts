@@ -1,7 +1,7 @@
 /** RunTask: stand-alone tasks, with the idempotency and the failures of the real one. */
 import { EcsError, invalid } from './errors.ts';
 import { clusterOf, type Input, text, wholeNumber } from './input.ts';
-import type { OperationContext } from './operations.ts';
+import type { Launches, OperationContext } from './operations.ts';
 import { taskOnWire } from './wire.ts';
 
 /** Limit of all overrides together, as JSON. */
@@ -17,6 +17,10 @@ export function runTask({ world, launches }: OperationContext, input: Input) {
   if (startedBy !== undefined && !/^[A-Za-z0-9_/-]{1,128}$/.test(startedBy)) throw invalid('startedBy is not valid.');
   const overrides = JSON.stringify(input.overrides ?? {});
   if (overrides.length > MAX_OVERRIDES) throw invalid(`Overrides cannot be larger than ${MAX_OVERRIDES} bytes.`);
+  for (const { name } of overridden(input.overrides)) {
+    if (containersOf(launches, family).some((container) => container.name === name)) continue;
+    throw invalid(`Override for container named ${name} is not a container in the TaskDefinition.`);
+  }
   const token = text(input, 'clientToken');
   if (token !== undefined && (token.length > 64 || !/^[\x21-\x7e]+$/.test(token)))
     throw invalid('clientToken is not valid.');
@@ -52,17 +56,26 @@ export function runTask({ world, launches }: OperationContext, input: Input) {
   return answer(arns);
 }
 
-/** Every family that is well-formed exists here; its one container bears the family's name. */
-export function describeTaskDefinition({ world }: OperationContext, input: Input) {
+/** Every family that is well-formed exists here. */
+export function describeTaskDefinition({ world, launches }: OperationContext, input: Input) {
   const { family, revision } = definition(text(input, 'taskDefinition'));
   return {
     taskDefinition: {
       taskDefinitionArn: world.names.taskDefinitionArn(family, revision),
       family,
       revision,
-      containerDefinitions: [{ name: family, essential: true }],
+      containerDefinitions: containersOf(launches, family),
     },
   };
+}
+
+function containersOf(launches: Launches, family: string) {
+  return launches.containers.get(family) ?? [{ name: family, essential: true }];
+}
+
+function overridden(overrides: unknown): { name?: unknown }[] {
+  const { containerOverrides = [] } = (overrides ?? {}) as { containerOverrides?: unknown };
+  return Array.isArray(containerOverrides) ? containerOverrides : [];
 }
 
 function definition(reference: string | undefined): { family: string; revision: number } {

@@ -107,6 +107,7 @@ function taskFields(task: TaskRecord, names: Names, written: Written): Record<st
     createdAt: task.createdAtMs,
     startedAt: task.startedAtMs,
     stoppingAt: task.stoppingAtMs,
+    executionStoppedAt: task.executionStoppedAtMs,
     stoppedAt: task.stoppedAtMs,
   };
   const known = Object.entries(instants).flatMap(([name, atMs]) => (atMs === undefined ? [] : [[name, written(atMs)]]));
