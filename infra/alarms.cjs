@@ -1,6 +1,7 @@
 /**
- * Makes CloudWatch metric filters and alarms of `alarms.yml`. The filters read the function's log, so that an alarm
+ * Makes CloudWatch metric filters and alarms of `alarms.yml`. The filters read the functions' logs, so that an alarm
  * needs neither a metric's exact name nor its dimensions: log lines carry `code`, lines of metrics (EMF) carry `Passes`.
+ * A code is the same trouble whichever function meets it: filters on both logs feed one alarm.
  */
 'use strict';
 
@@ -14,25 +15,27 @@ function logicalId(name) {
     .join('');
 }
 
-function metricFilter(namespace, name, pattern, value) {
+const FUNCTIONS = ['WatchChecks', 'ReconcileProxies'];
+
+function metricFilter(functionId, namespace, name, pattern, value) {
   return {
     Type: 'AWS::Logs::MetricFilter',
     Properties: {
-      LogGroupName: { Ref: 'WatchChecksLogGroup' },
+      LogGroupName: { Ref: `${functionId}LogGroup` },
       FilterPattern: pattern,
       MetricTransformations: [{ MetricNamespace: namespace, MetricName: name, MetricValue: value }],
     },
   };
 }
 
-function alarm(namespace, name, description, rule, actions) {
+/** `metric`: where it is another namespace's than ours. */
+function alarm(namespace, name, description, rule, actions, metric) {
   return {
     Type: 'AWS::CloudWatch::Alarm',
     Properties: {
       AlarmName: `${namespace}/${name}`,
       AlarmDescription: `${description} What to do: infra/RUNBOOK.md, "${name}".`,
-      Namespace: namespace,
-      MetricName: name,
+      ...(metric ?? { Namespace: namespace, MetricName: name }),
       Statistic: 'Sum',
       ...rule,
       AlarmActions: actions,
@@ -51,15 +54,19 @@ function ofCode(namespace, { code, times, minutes }, actions) {
     Threshold: times,
     TreatMissingData: 'notBreaching',
   };
+  const filters = FUNCTIONS.map((functionId) => [
+    `${logicalId(code)}${functionId}Filter`,
+    metricFilter(functionId, namespace, code, `{ $.code = "${code}" }`, '1'),
+  ]);
   return {
-    [`${logicalId(code)}Filter`]: metricFilter(namespace, code, `{ $.code = "${code}" }`, '1'),
+    ...Object.fromEntries(filters),
     [`${logicalId(code)}Alarm`]: alarm(namespace, code, description, rule, actions),
   };
 }
 
-/** Alarms when good passes do not come. */
-function ofHeartbeat(namespace, { name, minutes }, actions) {
-  const description = `No good pass for ${minutes} minutes: nothing is being watched.`;
+/** Alarms when good passes of a function do not come. */
+function ofHeartbeat(namespace, { name, function: functionId, metric, minutes, meaning }, actions) {
+  const description = `Nothing good for ${minutes} minutes: ${meaning}.`;
   const rule = {
     Period: 60,
     EvaluationPeriods: minutes,
@@ -68,18 +75,38 @@ function ofHeartbeat(namespace, { name, minutes }, actions) {
     TreatMissingData: 'breaching',
   };
   return {
-    [`${logicalId(name)}Filter`]: metricFilter(namespace, name, '{ $.Passes >= 1 }', '$.Passes'),
+    [`${logicalId(name)}Filter`]: metricFilter(functionId, namespace, name, `{ $.${metric} >= 1 }`, `$.${metric}`),
     [`${logicalId(name)}Alarm`]: alarm(namespace, name, description, rule, actions),
   };
 }
 
+/** Alarms when there is something in a queue that nobody reads. */
+function ofQueue(namespace, { name, queue, minutes }, actions) {
+  const description = 'Messages could not be seen to.';
+  const rule = {
+    Period: minutes * 60,
+    EvaluationPeriods: 1,
+    Statistic: 'Maximum',
+    ComparisonOperator: 'GreaterThanOrEqualToThreshold',
+    Threshold: 1,
+    TreatMissingData: 'notBreaching',
+  };
+  const metric = {
+    Namespace: 'AWS/SQS',
+    MetricName: 'ApproximateNumberOfMessagesVisible',
+    Dimensions: [{ Name: 'QueueName', Value: { 'Fn::GetAtt': [queue, 'QueueName'] } }],
+  };
+  return { [`${logicalId(name)}Alarm`]: alarm(namespace, name, description, rule, actions, metric) };
+}
+
 module.exports = async ({ resolveVariable }) => {
-  const { alarms, heartbeat } = await resolveVariable('file(infra/alarms.yml)');
+  const { alarms, heartbeats, queues } = await resolveVariable('file(infra/alarms.yml)');
   const namespace = `${await resolveVariable('self:service')}-${await resolveVariable('sls:stage')}`;
   const actions = await alarmActions({ resolveVariable });
   return {
     Resources: Object.assign(
-      ofHeartbeat(namespace, heartbeat, actions),
+      ...heartbeats.map((entry) => ofHeartbeat(namespace, entry, actions)),
+      ...queues.map((entry) => ofQueue(namespace, entry, actions)),
       ...alarms.map((entry) => ofCode(namespace, entry, actions)),
     ),
   };

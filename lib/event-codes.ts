@@ -94,6 +94,7 @@ export const EVENT_CODES = {
   'consul-failover': { level: 'warn', alarm: false, meaning: 'One Consul address failed and another was asked' },
   'ecs-failed': { level: 'error', alarm: true, meaning: 'ECS could not be asked' },
   'events-not-published': { level: 'error', alarm: true, meaning: 'Events did not reach EventBridge' },
+  'message-dropped': { level: 'warn', alarm: false, meaning: 'Messages in the queue are not understood' },
   'wake-up-not-sent': { level: 'error', alarm: true, meaning: 'A message to reconcile-proxies could not be sent' },
 } as const satisfies Readonly<Record<string, EventCodeEntry>>;
 
@@ -105,6 +106,7 @@ export const METRICS = {
   Invocations: 'Invocations that came to their end; there is one in every set of metrics',
   Passes: 'Passes that came to their end; missing = the heartbeat is missing',
   PassesFailed: 'Passes that failed or were degraded',
+  Reconciles: 'Reconciles that came to a good end; missing = `reconcile-missing`',
   ChecksBad: 'Bad checks seen, a pass',
   ChecksWatched: 'Checks with a streak, a pass',
   ChecksAbsent: 'Watched checks that good answers lack',

@@ -1,7 +1,7 @@
 /** `ConsulPort` over Consul's HTTP API, read only. */
 import { type ConsulPort, ReadFailure } from '../ports.ts';
 import { describeInstances, lookUpChecks } from './by-service.ts';
-import { createConsulClient } from './client.ts';
+import { type ConsulClient, createConsulClient } from './client.ts';
 import { decodeInstances, decodeKey, decodeServiceChecks, decodeServices } from './decode.ts';
 import { type ConsulOptions, REQUEST_TIMEOUT_MS } from './options.ts';
 import { keyPath, pathSegment } from './path.ts';
@@ -17,7 +17,14 @@ export interface ConsulAdapter extends ConsulPort {
 
 /** Nothing is sent before the first read. Throws an `Error` that contains no value when an address is not usable. */
 export function createConsulPort(options: ConsulOptions): ConsulAdapter {
-  const client = createConsulClient(options);
+  return consulPortOn(createConsulClient(options), options);
+}
+
+/** The port on a client that others use, too: one token, one set of connections. */
+export function consulPortOn(
+  client: ConsulClient,
+  options: Pick<ConsulOptions, 'clock' | 'requestTimeoutMs'>,
+): ConsulAdapter {
   const marginMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
   return {
     watchUnhealthy: ({ warnings }) => watchUnhealthy({ client, clock: options.clock, warnings, marginMs }),

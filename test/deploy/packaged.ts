@@ -20,8 +20,29 @@ export interface Resource {
 /** A packaged service. */
 export interface Packaged {
   readonly resources: Readonly<Record<string, Resource>>;
-  readonly zip: Buffer;
+  /** By function. */
+  readonly zips: { readonly 'watch-checks': Buffer; readonly 'reconcile-proxies': Buffer };
 }
+
+/** Every stage parameter that changes what is deployed, set. */
+export const FULL: Readonly<Record<string, string>> = {
+  allowedClusters: 'prod, stage-*',
+  allowedServices: 'web,prod/api-*',
+  proxyFamilies: 'envoy-*,gateway',
+  proxyClusters: 'prod,edge-*',
+  proxyServices: 'ingress,mesh-*',
+  proxyCommands: '["envoy *"]',
+  proxyRoleArns: 'arn:aws:iam::123456789012:role/proxy-task,arn:aws:iam::123456789012:role/proxy-execution',
+  consulAddresses: 'https://consul.internal:8501',
+  consulTokenSsmParameter: '/prod/consul/token',
+  consulCaSecret: 'prod/consul-ca',
+  consulClientKeySecret: 'arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/key-Ab12Cd',
+  consulClientCertSsmParameter: 'arn:aws:ssm:eu-west-1:123456789012:parameter/prod/cert',
+  kmsKeyArns: 'arn:aws:kms:eu-west-1:123456789012:key/1',
+  vpcSubnetIds: 'subnet-1,subnet-2',
+  vpcSecurityGroupIds: 'sg-1',
+  alarmTopicArn: 'arn:aws:sns:eu-west-1:123456789012:ops',
+};
 
 /** Runs `osls package` with stage parameters. */
 export async function packaged(params: Readonly<Record<string, string>> = {}): Promise<Packaged> {
@@ -34,7 +55,9 @@ export async function packaged(params: Readonly<Record<string, string>> = {}): P
     },
   );
   const template: unknown = JSON.parse(await readFile(join(out, 'cloudformation-template-update-stack.json'), 'utf8'));
-  return { resources: resourcesOf(template), zip: await readFile(join(out, 'watchChecks.zip')) };
+  const zip = (functionKey: string) => readFile(join(out, `${functionKey}.zip`));
+  const zips = { 'watch-checks': await zip('watchChecks'), 'reconcile-proxies': await zip('reconcileProxies') };
+  return { resources: resourcesOf(template), zips };
 }
 
 function resourcesOf(template: unknown): Packaged['resources'] {
