@@ -96,6 +96,44 @@ export const EVENT_CODES = {
   'events-not-published': { level: 'error', alarm: true, meaning: 'Events did not reach EventBridge' },
   'message-dropped': { level: 'warn', alarm: false, meaning: 'Messages in the queue are not understood' },
   'wake-up-not-sent': { level: 'error', alarm: true, meaning: 'A message to reconcile-proxies could not be sent' },
+
+  'reconcile-done': { level: 'info', alarm: false, meaning: 'A reconcile of proxies came to its end' },
+  'reconcile-covered': { level: 'info', alarm: false, meaning: 'Messages that a reconcile begun later has seen to' },
+  'run-state-changed': { level: 'info', alarm: false, meaning: 'Whether proxies are reconciled has changed' },
+  'declarations-doubtful': {
+    level: 'error',
+    alarm: true,
+    meaning: 'Declarations of proxies could not be read; the last good ones stay',
+  },
+  'declarations-empty': {
+    level: 'warn',
+    alarm: false,
+    meaning: 'No proxy is declared any more; believed only if the next answer agrees',
+  },
+  'declaration-invalid': { level: 'error', alarm: true, meaning: 'A proxy is declared in a way that cannot be used' },
+  'proxy-launched': { level: 'info', alarm: false, meaning: 'A task of a proxy was launched' },
+  'proxy-launch-failed': { level: 'warn', alarm: false, meaning: 'A launch made no task; tried again with backoff' },
+  'proxy-launch-refused': {
+    level: 'error',
+    alarm: true,
+    meaning: 'A proxy cannot be launched before somebody changes something',
+  },
+  'proxy-launch-unanswered': {
+    level: 'warn',
+    alarm: false,
+    meaning: 'RunTask gave no answer; asked again, same token',
+  },
+  'proxy-ended': { level: 'warn', alarm: false, meaning: 'A task of a proxy has ended that nobody stopped' },
+  'proxy-stopped': { level: 'info', alarm: false, meaning: 'ECS took the stop of a task of a proxy' },
+  'proxy-stop-failed': {
+    level: 'error',
+    alarm: true,
+    meaning: 'A task of a proxy could not be stopped; tried again with backoff',
+  },
+  'proxy-redeployed': { level: 'info', alarm: false, meaning: 'A forced deployment of a proxy has begun' },
+  'proxy-redeploy-failed': { level: 'error', alarm: true, meaning: 'A forced deployment of a proxy was refused' },
+  'proxy-stops-capped': { level: 'warn', alarm: false, meaning: 'More proxies would be stopped than may be at once' },
+  'proxy-unidentified': { level: 'warn', alarm: false, meaning: 'A task of ours does not say which proxy it is' },
 } as const satisfies Readonly<Record<string, EventCodeEntry>>;
 
 /** A code of the catalogue. */
@@ -117,6 +155,13 @@ export const METRICS = {
   StateConflicts: 'Writes that another writer was ahead of',
   UnreadableItems: 'Items set aside, a load',
   EventsNotPublished: 'Events that did not reach EventBridge',
+  ReconcilesFailed: 'Reconciles that could conclude or record nothing',
+  ProxiesDeclared: 'Proxies declared, a reconcile',
+  ProxiesRunning: 'Proxies whose task runs, a reconcile',
+  ProxyLaunches: 'RunTask calls',
+  ProxyLaunchesFailed: 'Of those, without a task',
+  ProxyStops: 'StopTask calls for proxies',
+  ProxyStopsFailed: 'Of those, refused or unanswered',
 } as const satisfies Readonly<Record<string, string>>;
 
 /** A metric of the catalogue. */
