@@ -27,6 +27,9 @@ export type ProxyReason =
   | 'unidentified-task' // started by us, but for no proxy that can be named
   | 'ecs-error' // ECS could not be read
   | 'redeploy-failed'
+  | 'state-conflict' // somebody else wrote its item first; decided again in the next pass
+  | 'state-unreadable' // its item is not understood, and left alone
+  | 'not-known' // an operator named a proxy that is not there
   | 'closed'; // the run state says: reconcile nothing
 
 /** One step. Stops come first, then redeployments and starts; the rest says why nothing is done. */

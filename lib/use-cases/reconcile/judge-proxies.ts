@@ -38,6 +38,8 @@ export interface ProxyHealth {
   readonly reported: Map<string, string>;
   /** Charges the restart of a proxy whose stop is about to begin; what is returned stands against it. */
   charge(proxyId: string): Promise<Refused | undefined>;
+  /** Keeps heartbeat and reports; the last thing that is done. */
+  keep(): Promise<void>;
   /** Remembers and tells, given what was carried out. The second report is of proxies that are ECS services. */
   finish(
     done: readonly CarriedOut[],
@@ -65,13 +67,13 @@ export async function judgeProxies(
       const one = planned.get(proxyId);
       return one && chargeRestart(watcher, decision, one);
     },
+    keep: () => saveHeartbeat(watcher.deps, watcher.memory, loaded),
     finish: async (done, charged) => {
       const outcomes = input.dryRun
         ? plannedOnly(decision.plan)
         : decision.plan.restarts.map((one): Outcome => ({ planned: one, result: resultOf(one, done, charged) }));
       const report = await finishPass(watcher, decision, outcomes, { dryRun: input.dryRun, mayClaim: input.mayAct });
       for (const [key, word] of services?.reported ?? []) watcher.memory.reported.set(key, word);
-      if (!input.dryRun) await saveHeartbeat(watcher.deps, watcher.memory, loaded);
       return services === undefined ? [report] : [report, services.report];
     },
   };
