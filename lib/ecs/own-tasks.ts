@@ -3,7 +3,7 @@
  * is for stands in its tags (which ECS drops when it stops) and in its overrides (which it keeps).
  */
 import { DescribeTasksCommand, type Task } from '@aws-sdk/client-ecs';
-import { isTaskId, parseTaskArn } from '../check-restart/task-arn.ts';
+import { clusterName, isTaskId, parseTaskArn } from '../check-restart/task-arn.ts';
 import { inParallel } from '../in-parallel.ts';
 import type { OwnTask } from '../proxies/own-task.ts';
 import { PROXY_ID_VARIABLE } from '../proxies/spec.ts';
@@ -30,7 +30,8 @@ export async function ownTasks(
   remembered: readonly string[],
 ): Promise<OwnTasksOfCluster> {
   const listed = await listTasks(calls, cluster, { startedBy });
-  const asked = new Map([...listed, ...remembered.filter(isTask)].map((arn) => [idOf(arn), arn]));
+  const askable = remembered.filter((arn) => isTask(arn) && !isElsewhere(arn, cluster));
+  const asked = new Map([...listed, ...askable].map((arn) => [idOf(arn), arn]));
   const tasks: OwnTask[] = [];
   const missingIds = new Set<string>();
   const answered = new Set<string>();
@@ -60,12 +61,20 @@ export async function ownTasks(
   const left = ids.filter((id) => !answered.has(id));
   if (left.length > 0) throw notAnswered(`DescribeTasks: nothing is said of ${left.length} tasks`);
   const isMissing = (arn: string) => missingIds.has(idOf(arn)) || !isTask(arn);
-  return { tasks, missing: new Set(remembered.filter(isMissing)) };
+  // Nothing is concluded about a task of another cluster: it was not asked for.
+  const told = remembered.filter((arn) => !isElsewhere(arn, cluster));
+  return { tasks, missing: new Set(told.filter(isMissing)) };
 }
 
 /** ECS would refuse what is not a task together with the hundred it comes with. */
 function isTask(reference: string): boolean {
   return parseTaskArn(reference) !== undefined || isTaskId(reference);
+}
+
+/** ECS would refuse it, too, together with all others. */
+function isElsewhere(reference: string, cluster: string): boolean {
+  const named = parseTaskArn(reference)?.cluster;
+  return named !== undefined && named !== (clusterName(cluster) ?? cluster);
 }
 
 function ownTask(task: Task, cluster: string, known: string | undefined): OwnTask | undefined {
@@ -75,7 +84,7 @@ function ownTask(task: Task, cluster: string, known: string | undefined): OwnTas
   const exitCode = exitCodeOf(task);
   const facts = decodeTask(task);
   const tag = (key: string) => task.tags?.find((one) => one.key === key)?.value;
-  const proxyId = tag(TAGS.proxyId) ?? proxyIdOfOverrides(task);
+  const proxyId = tag(TAGS.proxyId) || proxyIdOfOverrides(task);
   const generation = Number(tag(TAGS.generation));
   const fingerprint = tag(TAGS.fingerprint);
   return {
@@ -90,7 +99,7 @@ function ownTask(task: Task, cluster: string, known: string | undefined): OwnTas
     ...(task.stoppedReason === undefined ? {} : { stoppedReason: task.stoppedReason }),
     ...(exitCode === undefined ? {} : { exitCode }),
     ...(facts?.awsvpc ? { addresses: facts.addresses } : {}),
-    ...(proxyId === undefined ? {} : { proxyId }),
+    ...(proxyId ? { proxyId } : {}),
     ...(fingerprint === undefined ? {} : { fingerprint }),
     ...(Number.isSafeInteger(generation) && generation > 0 ? { generation } : {}),
   };

@@ -64,6 +64,8 @@ const TEMPORARY = [
   /^NO ACTIVE INSTANCES$/,
   /capacity is unavailable/i,
   /Throttl|TooManyRequests|RequestLimitExceeded|ServerException|LimitExceeded|UpdateInProgress/,
+  // No connection (ECONNREFUSED, EAI_AGAIN, …), or no answer in time.
+  /^E[A-Z]+(?:_[A-Z]+)*$|^(?:Abort|Timeout)Error$/,
 ];
 
 /** Whether a refused launch can succeed without anybody changing anything (C37: `ATTRIBUTE` cannot). It only decides what is said. */

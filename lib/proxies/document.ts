@@ -72,7 +72,7 @@ export const SERVER_FILLED: readonly string[] = [
 const SERVICE: TextForm = { pattern: /^[^\p{C}]{1,255}$/u, allowed: 'a text of 1 to 255 characters' };
 const PLATFORM: TextForm = { pattern: /^(?:LATEST|\d+\.\d+\.\d+)$/, allowed: '"LATEST" or a version such as "1.4.0"' };
 /** RunTask refuses overrides of more than 8192 characters; the rest is room for the frame and our own variable. */
-const OVERRIDES_LENGTH = 7500;
+const OVERRIDES_BYTES = 7500;
 
 /** A merged document as a spec; `undefined` exactly when problems were added. */
 export function readSpec(problems: Problems, document: JsonObject, rules: DocumentRules): ProxySpec | undefined {
@@ -131,8 +131,10 @@ function readTaskMode(problems: Problems, document: JsonObject, rules: DocumentR
   if (fields.launchType !== undefined && fields.capacityProviders !== undefined) {
     problems.push({ field: 'launchType', value: 'present', allowed: 'absent where capacityProviders are given' });
   }
-  if (JSON.stringify([fields.command, fields.environment]).length > OVERRIDES_LENGTH) {
-    const allowed = `together at most ${OVERRIDES_LENGTH} characters as JSON`;
+  // As RunTask gets them. In bytes, since a text that is not ASCII may be counted so.
+  const variables = Object.entries(fields.environment ?? {}).map(([name, value]) => ({ name, value }));
+  if (new TextEncoder().encode(JSON.stringify([fields.command, variables])).length > OVERRIDES_BYTES) {
+    const allowed = `together at most ${OVERRIDES_BYTES} bytes as JSON`;
     problems.push({ field: 'command and environment', value: 'too long', allowed });
   }
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));

@@ -45,11 +45,19 @@ describe('launches that count after an end', () => {
 });
 
 describe('a failed launch', () => {
-  it.each(['AGENT', 'RESOURCE:MEMORY', 'RESOURCE:ENI', 'Capacity is unavailable at this time.', 'ThrottlingException'])(
+  const codes = ['ThrottlingException', 'ECONNREFUSED', 'EAI_AGAIN', 'AbortError', 'TimeoutError'];
+  it.each(['AGENT', 'RESOURCE:MEMORY', 'RESOURCE:ENI', 'Capacity is unavailable at this time.', ...codes])(
     '%s is temporary',
     (reason) => expect(isTemporaryFailure(reason)).toBe(true),
   );
-  it.each(['ATTRIBUTE', 'LOCATION', 'MISSING', 'AccessDeniedException', 'ClientException', ''])('%j is not', (reason) =>
-    expect(isTemporaryFailure(reason)).toBe(false),
-  );
+  it.each([
+    'ATTRIBUTE',
+    'E',
+    'OverridesTooLarge',
+    'LOCATION',
+    'MISSING',
+    'AccessDeniedException',
+    'ClientException',
+    '',
+  ])('%j is not', (reason) => expect(isTemporaryFailure(reason)).toBe(false));
 });

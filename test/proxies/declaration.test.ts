@@ -115,6 +115,12 @@ describe('a document', () => {
       { environment: { A: 'x'.repeat(4000), B: 'x'.repeat(4000) } },
       'command and environment',
     ],
+    [
+      'many short variables, which RunTask gets as {name, value} each',
+      { environment: Object.fromEntries(Array.from({ length: 300 }, (_, number) => [`V${number}`, 'x'])) },
+      'command and environment',
+    ],
+    ['overrides that are too long in bytes', { environment: { A: 'ü'.repeat(4000) } }, 'command and environment'],
     ['config that is a list', { config: [] }, 'config'],
   ])('is unusable for %s', (_name, change, field) => {
     expect(fieldsOf(readOne({ ...GOOD, ...change }))).toEqual([field]);
