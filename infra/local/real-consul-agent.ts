@@ -42,6 +42,10 @@ export interface RealConsul {
   readonly tls?: ConsulTls;
   /** A token with these ACL rules (HCL). Only with ACLs. */
   createToken(rules: string): Promise<string>;
+  /** Deletes a token that `createToken` made. */
+  deleteToken(secret: string): Promise<void>;
+  /** `PATH` below `/v1/`, with all rights. Throws for any answer but 200. */
+  ask(method: 'GET' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -101,14 +105,15 @@ async function startOnce({ binary, version, folder, tls, options }: Launch): Pro
   const words = lastWords(child);
   const url = `${tls ? 'https' : 'http'}://127.0.0.1:${http}`;
   const dispatcher = new Agent(tls ? { connect: { ...tls, servername: 'localhost' } } : {});
-  const ask = async (method: 'GET' | 'PUT', path: string, body?: unknown): Promise<unknown> => {
+  const ask = async (method: 'GET' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<unknown> => {
     const headers = token === undefined ? {} : { 'x-consul-token': token };
     const payload = body === undefined ? null : JSON.stringify(body);
     const answer = await request(`${url}/v1/${path}`, { method, headers, body: payload, dispatcher });
     const text = await answer.body.text();
     if (answer.statusCode !== 200) throw new Error(`Consul answered ${answer.statusCode} to ${path}: ${text}`);
-    return JSON.parse(text);
+    return text === '' ? undefined : JSON.parse(text);
   };
+  const accessors = new Map<string, string>();
   const stop = async () => {
     child.stdin.destroy();
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
@@ -130,8 +135,13 @@ async function startOnce({ binary, version, folder, tls, options }: Launch): Pro
     createToken: async (rules) => {
       const policy = await ask('PUT', 'acl/policy', { Name: randomUUID(), Rules: rules });
       const made = await ask('PUT', 'acl/token', { Policies: [{ ID: field(policy, 'ID') }] });
+      accessors.set(field(made, 'SecretID'), field(made, 'AccessorID'));
       return field(made, 'SecretID');
     },
+    deleteToken: async (secret) => {
+      await ask('DELETE', `acl/token/${accessors.get(secret) ?? ''}`);
+    },
+    ask,
     close: async () => {
       await stop();
       await removeFolder(folder);

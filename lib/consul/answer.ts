@@ -2,6 +2,7 @@
 import type { ReadFailureCode } from '../ports.ts';
 import { usableIndex } from './blocking-query.ts';
 import { safeText } from './safe-text.ts';
+import { tlsProblem } from './tls-problem.ts';
 import type { NoAnswer, RawAnswer } from './transport.ts';
 
 /** Data, a KV key that does not exist, or no data. */
@@ -52,8 +53,13 @@ function noAnswer(answer: NoAnswer): Refusal {
     case 'cut':
       return failure('malformed', `the answer was cut off or could not be decoded (${answer.detail})`, true);
     case 'refused':
-      return failure('unreachable', `cannot be reached (${answer.detail})`, true);
+      return failure('unreachable', unreachable(answer.detail), true);
   }
+}
+
+function unreachable(code: string): string {
+  const problem = tlsProblem(code);
+  return `cannot be reached${problem === undefined ? '' : `, ${problem}`} (${code})`;
 }
 
 function badStatus(answer: RawAnswer, rules: Rules): Refusal {

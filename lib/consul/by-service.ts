@@ -14,6 +14,12 @@ import { pathSegment } from './path.ts';
 /** Requests of one read that are under way at a time. */
 const WIDTH = 8;
 
+/** What a read is made with. `untilMs`: a slow server must not make hundreds of requests out of the budget of one. */
+export interface ReadContext {
+  readonly client: ConsulClient;
+  readonly untilMs: number;
+}
+
 /** One service name and those of its instances or checks that are asked for. */
 interface Group<Ref extends InstanceRef> {
   readonly segment: string;
@@ -42,7 +48,7 @@ function groupByService<Ref extends InstanceRef>(refs: readonly Ref[], sendable:
 
 /** Asks `PATH/SERVICE?filter=…` for all chunks of all groups, and hands each body to `take`. */
 async function readGroups<Ref extends InstanceRef>(
-  client: ConsulClient,
+  { client, untilMs }: ReadContext,
   path: string,
   groups: readonly Group<Ref>[],
   filters: (refs: readonly Ref[]) => readonly string[],
@@ -51,13 +57,14 @@ async function readGroups<Ref extends InstanceRef>(
   const requests = groups.flatMap((group) => filters(group.refs).map((filter) => ({ group, filter })));
   await forEachParallel(requests, WIDTH, async ({ group, filter }, signal) => {
     const { segment, namespace, partition } = group;
-    const reply = await client.get({ path: `${path}/${segment}`, query: { filter }, namespace, partition, signal });
+    const request = { path: `${path}/${segment}`, query: { filter }, namespace, partition, signal, untilMs };
+    const reply = await client.get(request);
     take(group, reply?.body, `GET ${path}/${segment}`);
   });
 }
 
 /** `ConsulPort.describeInstances`. */
-export async function describeInstances(client: ConsulClient, instances: readonly InstanceRef[]) {
+export async function describeInstances(context: ReadContext, instances: readonly InstanceRef[]) {
   const { groups, refused } = groupByService(instances, (ref) => ref.serviceId !== '' && ref.serviceId.isWellFormed());
   const found = new Map<string, InstanceDetails>();
   const filters = (refs: readonly InstanceRef[]) =>
@@ -65,7 +72,7 @@ export async function describeInstances(client: ConsulClient, instances: readonl
       'ServiceID',
       refs.map((ref) => ref.serviceId),
     );
-  await readGroups(client, '/v1/catalog/service', groups, filters, (group, body, what) => {
+  await readGroups(context, '/v1/catalog/service', groups, filters, (group, body, what) => {
     const answered = new Map(
       decodeInstances(body, what).map((details) => [localKey(details.node, details.serviceId), details]),
     );
@@ -78,7 +85,7 @@ export async function describeInstances(client: ConsulClient, instances: readonl
 }
 
 /** `ConsulPort.lookUpChecks`. Checks whose names cannot be sent count as absent, which concludes nothing. */
-export async function lookUpChecks(client: ConsulClient, checks: readonly CheckRef[]) {
+export async function lookUpChecks(context: ReadContext, checks: readonly CheckRef[]) {
   const { groups } = groupByService(checks, (ref) => ref.checkId.isWellFormed());
   const found = new Map<string, UnhealthyCheck>();
   const filters = (refs: readonly CheckRef[]) =>
@@ -86,7 +93,7 @@ export async function lookUpChecks(client: ConsulClient, checks: readonly CheckR
       'CheckID',
       refs.map((ref) => ref.checkId),
     );
-  await readGroups(client, '/v1/health/checks', groups, filters, (group, body, what) => {
+  await readGroups(context, '/v1/health/checks', groups, filters, (group, body, what) => {
     const answered = new Map(
       decodeServiceChecks(body, what).map((check) => [localKey(check.node, check.checkId), check]),
     );

@@ -1,8 +1,10 @@
 /** Reads from Consul with the token in use: `failover.ts` carries them to a server, `tokens.ts` and `login.ts` know it. */
+import { ReadFailure } from '../ports.ts';
 import { type ConsulReply, createFailover } from './failover.ts';
 import { createLogin } from './login.ts';
 import { type ConsulOptions, REQUEST_TIMEOUT_MS, type TokenSource } from './options.ts';
 import { type QueryParts, queryOf } from './query.ts';
+import { safeMessage } from './safe-text.ts';
 import { createTokens } from './tokens.ts';
 
 export type { ConsulReply } from './failover.ts';
@@ -15,6 +17,8 @@ export interface ConsulRequest extends QueryParts {
   readonly absentOn404?: boolean;
   /** Of a blocking query: its wait with all margins. Default: the immediate read's budget, shared among the addresses. */
   readonly blockingBudgetMs?: number;
+  /** Of one request of many: the end of them all. */
+  readonly untilMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -27,18 +31,28 @@ export interface ConsulClient {
 
 /** Throws an `Error` without any value in it when an address is not usable. */
 export function createConsulClient(options: ConsulOptions): ConsulClient {
-  const { token, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
+  const { token, clock, requestTimeoutMs = REQUEST_TIMEOUT_MS } = options;
   const failover = createFailover(options);
   const source: TokenSource = 'authMethod' in token ? createLogin(token, options, failover) : token;
   const tokens = createTokens(source);
+  function budgetOf({ blockingBudgetMs, untilMs = Number.POSITIVE_INFINITY, path }: ConsulRequest): number {
+    const budgetMs = Math.min(blockingBudgetMs ?? requestTimeoutMs, untilMs - clock.nowMs());
+    if (budgetMs > 0) return budgetMs;
+    throw new ReadFailure(
+      'consul',
+      'timeout',
+      safeMessage(`Consul took too long for all of GET ${path} and the like`, []),
+    );
+  }
+
   return {
-    get: (request) =>
+    get: async (request) =>
       failover.ask({
         method: 'GET',
         path: request.path,
         target: `${request.path}${queryOf(options, request)}`,
         absentOn404: request.absentOn404 ?? false,
-        budgetMs: request.blockingBudgetMs ?? requestTimeoutMs,
+        budgetMs: budgetOf(request),
         isBlocking: request.blockingBudgetMs !== undefined,
         signal: request.signal,
         token: tokens.current,

@@ -9,6 +9,9 @@ import { watchUnhealthy } from './unhealthy-watch.ts';
 
 export type { BearerToken, ConsulLogin, ConsulOptions, ConsulTls, Log, TokenSource } from './options.ts';
 
+/** A read that is made of many requests has so many times the budget of one. */
+const MANY_READS = 2;
+
 /** The port, with what only this adapter offers. */
 export interface ConsulAdapter extends ConsulPort {
   /** Logs out what was logged in, and ends everything in flight and all connections. */
@@ -26,10 +29,11 @@ export function consulPortOn(
   options: Pick<ConsulOptions, 'clock' | 'requestTimeoutMs'>,
 ): ConsulAdapter {
   const marginMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
+  const context = () => ({ client, untilMs: options.clock.nowMs() + MANY_READS * marginMs });
   return {
     watchUnhealthy: ({ warnings }) => watchUnhealthy({ client, clock: options.clock, warnings, marginMs }),
-    lookUpChecks: (checks) => lookUpChecks(client, checks),
-    describeInstances: (instances) => describeInstances(client, instances),
+    lookUpChecks: (checks) => lookUpChecks(context(), checks),
+    describeInstances: (instances) => describeInstances(context(), instances),
 
     async readKey(key) {
       const path = `/v1/kv/${keyPath(key) ?? unsendable('KV key')}`;

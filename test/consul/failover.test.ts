@@ -104,6 +104,63 @@ test('a server that never answers leaves time for the others within the budget',
   expect(Date.now() - beganMs).toBeLessThan(600);
 });
 
+test('a silent server costs every address its share and never more than the budget; the next read goes on from there', async () => {
+  const silents = await Promise.all([serve(silent), serve(silent), serve(silent)]);
+  const good = await serve(healthy);
+  const port = portFor([...silents.map(({ address }) => address), good.address], { requestTimeoutMs: 300 });
+  const beganMs = Date.now();
+  await expect(readOnce(port)).rejects.toMatchObject({ code: 'timeout', message: /after 3 tries/ });
+  expect(Date.now() - beganMs).toBeLessThan(600);
+  await expect(readOnce(port)).resolves.toHaveLength(1);
+});
+
+test('a server that accepts and never answers a blocking query keeps a window no longer than to its next deadline', async () => {
+  const server = await serve((request, response, count) =>
+    request.url?.includes('index=') ? silent(request, response, count) : healthy(request, response, count),
+  );
+  const watch = portFor([server.address]).watchUnhealthy({ warnings: false });
+  const signal = new AbortController().signal;
+  await watch.read(signal);
+  const beganMs = Date.now();
+  await expect(watch.change(beganMs + 200, signal)).resolves.toBeUndefined();
+  expect(Date.now() - beganMs).toBeLessThan(1000);
+  await expect(watch.read(signal)).resolves.toMatchObject({ checks: [{ checkId: 'c1' }] });
+  await watch.close();
+});
+
+test('pauses after a round of all addresses, jittered, and none within it', async () => {
+  const servers = await Promise.all([serve(broken), serve(tooMany)]);
+  const clock = jumpingClock();
+  const port = portFor(
+    servers.map(({ address }) => address),
+    { clock, random: () => 0.5 },
+  );
+  await expect(readOnce(port)).rejects.toMatchObject({ message: /after 3 tries/ });
+  expect(servers.map(({ asked }) => asked.length)).toEqual([2, 1]);
+  expect(clock.pausesMs).toEqual([187.5]);
+});
+
+test('hundreds of requests to a slow server end together, at twice the budget of one', async () => {
+  const slow = await serve((_request, response) => void setTimeout(() => json(response, []), 100));
+  const port = portFor([slow.address], { requestTimeoutMs: 200 });
+  const refs = Array.from({ length: 400 }, (_, index) => ({
+    node: 'n1',
+    serviceId: 'x',
+    serviceName: `service-${index}`,
+    namespace: '',
+    partition: '',
+  }));
+  for (const read of [
+    () => port.describeInstances(refs),
+    () => port.lookUpChecks(refs.map((ref) => ({ ...ref, checkId: 'c' }))),
+  ]) {
+    const beganMs = Date.now();
+    await expect(read()).rejects.toMatchObject({ system: 'consul', code: 'timeout' });
+    expect(Date.now() - beganMs).toBeLessThan(1000);
+  }
+  expect(slow.asked.length).toBeLessThan(100);
+});
+
 test('parallel requests leave a bad server together, not one address further each', async () => {
   const bad = await serve(broken);
   const good = await serve((request, response) =>
