@@ -144,9 +144,12 @@ export function instanceKey(instance: Pick<InstanceRef, 'partition' | 'namespace
   return joined([instance.partition, instance.namespace, instance.node, instance.serviceId]);
 }
 
+/** What encoding leaves as it is; with a thousand bad checks keys are made ten thousand times a pass. */
+const PLAIN = /^[\w.-]*$/;
+
 /** Half a surrogate pair in a name must not end a pass. */
 function joined(parts: readonly string[]): string {
-  return parts.map((part) => encodeURIComponent(part.toWellFormed())).join('/');
+  return parts.map((part) => (PLAIN.test(part) ? part : encodeURIComponent(part.toWellFormed()))).join('/');
 }
 
 // ------------------------------------------------------------------------------------------------------- ECS

@@ -2,7 +2,6 @@
 import { charge, refund } from '../brakes/charge.ts';
 import type { ServiceBrakes } from '../brakes/settings.ts';
 import { stopReason } from '../check-restart/stop-reason.ts';
-import { parseTaskArn } from '../check-restart/task-arn.ts';
 import type { ActOutcome, Claim, ReadFailure, RefusedTry, ServiceState } from '../ports.ts';
 import { CLAIM_TRIES, type Refused } from './claim.ts';
 import { isReadFailure } from './failure.ts';
@@ -127,9 +126,9 @@ function backoffMs(tries: number): number {
   return Math.min(FIRST_BACKOFF_MS * 2 ** (tries - 1), LONGEST_BACKOFF_MS);
 }
 
-/** The task's ID, for people. */
+/** The task's ID, for people: what follows the last slash, since every bad check is told in every pass. */
 export function shortTask(taskArn: string): string {
-  return parseTaskArn(taskArn)?.id ?? taskArn;
+  return taskArn.slice(taskArn.lastIndexOf('/') + 1);
 }
 
 /**
