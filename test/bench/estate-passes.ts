@@ -42,6 +42,7 @@ async function main(): Promise<void> {
   const loadStartMs = performance.now();
   await deps.state.load();
   const loadMs = performance.now() - loadStartMs;
+  telemetry.flush();
   await watch.close();
   await close();
   const tracked = [...memory.tracked.values()];
@@ -58,7 +59,6 @@ async function main(): Promise<void> {
 
 async function pass(watcher: Watcher, watch: UnhealthyWatch): Promise<void> {
   const report = await runPass(watcher, () => watch.read(never), { dryRun: false, mayClaim: async () => true });
-  telemetry.flush();
   if (!report.ok || report.failures.length > 0 || report.restarts.length > 0) {
     throw new Error(`this was to be a pass that only counts: ${JSON.stringify(report.failures)}`);
   }

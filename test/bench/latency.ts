@@ -10,6 +10,7 @@ import { type RealConsul, startRealConsul } from '../../infra/local/real-consul.
 import { inParallel } from '../../lib/in-parallel.ts';
 import { deregister, type Registration, register, startUnrelatedWrites } from '../e2e/consul-writes.ts';
 import { preciseNowMs, type RestartStage, startRestartStage } from '../e2e/restart-stage.ts';
+import { doubleAnswersMs } from './double-answers.ts';
 import type { BenchResult, Figure } from './figures.ts';
 import { percentile } from './statistics.ts';
 
@@ -50,6 +51,7 @@ interface Measured {
   readonly loaded: boolean;
   readonly tookMs: readonly number[];
   readonly writes: number;
+  readonly doublesMs: { readonly ecs: readonly number[]; readonly table: readonly number[] };
 }
 
 /** Runs it. Throws when a restart is missing, comes twice, out of order or before its time. */
@@ -74,7 +76,7 @@ export async function benchLatency(options: LatencyOptions): Promise<BenchResult
   return {
     bench: 'latency',
     setting: { tries: options.tries, consul: version, writesPerSecond: WRITES_PER_SECOND },
-    figures: measured.flatMap(figuresOf),
+    figures: [...measured.flatMap(figuresOf), ...doublesOf(measured)],
     raw: { measured },
   };
 }
@@ -82,6 +84,7 @@ export async function benchLatency(options: LatencyOptions): Promise<BenchResult
 async function measure(kind: Kind, loaded: boolean, consul: RealConsul, options: LatencyOptions): Promise<Measured> {
   const stage = await startRestartStage(consul.url, POLICY);
   try {
+    const doublesMs = await doubleAnswersMs(stage.ecsUrl, stage.tableUrl);
     const numbers = Array.from({ length: options.tries }, (_, number) => String(number).padStart(3, '0'));
     const instances = await inParallel(numbers, 4, (number) => stage.service(`${kind}-${number}`));
     const spaceMs = kind === 'at-once' ? AT_ONCE_SPACE_MS : DEADLINE_SPACE_MS;
@@ -95,7 +98,7 @@ async function measure(kind: Kind, loaded: boolean, consul: RealConsul, options:
     if (result.outcome !== 'done' || result.failedPasses > 0)
       throw new Error(`a pass failed: ${JSON.stringify(result)}`);
     inOrderAndOnce(stage, instances);
-    return { kind, loaded, tookMs, writes };
+    return { kind, loaded, tookMs, writes, doublesMs };
   } finally {
     await stage.close();
   }
@@ -156,5 +159,20 @@ function figuresOf({ kind, loaded, tookMs, writes }: Measured): Figure[] {
       note,
     },
     { name: `${name}, max`, value: Math.max(...tookMs), unit: 'ms' },
+  ];
+}
+
+/** Told beside: the bounds are for doubles that answer within 5 ms. */
+function doublesOf(measured: readonly Measured[]): Figure[] {
+  const ecs = measured.flatMap(({ doublesMs }) => doublesMs.ecs);
+  const table = measured.flatMap(({ doublesMs }) => doublesMs.table);
+  return [
+    {
+      name: 'ECS double answers, p50',
+      value: percentile(ecs, 0.5),
+      unit: 'ms',
+      note: 'as seen by a client, one at a time',
+    },
+    { name: 'dynalite answers, p50', value: percentile(table, 0.5), unit: 'ms' },
   ];
 }

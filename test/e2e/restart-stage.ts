@@ -24,6 +24,9 @@ export interface RestartStage {
   readonly stops: readonly Stop[];
   /** Names of the SDK's operations on the table. */
   readonly tableOperations: string[];
+  /** Where the double and the table listen. */
+  readonly ecsUrl: string;
+  readonly tableUrl: string;
   /** A service of one task that has run for an hour, registered with one passing check. Nothing replaces the task. */
   service(name: string): Promise<Registration>;
   /** Keeps a window open, as one invocation does. Brakes are off. */
@@ -73,6 +76,8 @@ export async function startRestartStage(
     telemetry,
     stops,
     tableOperations,
+    ecsUrl: listening.url,
+    tableUrl: local.endpoint,
     service: (name) => addService(ecs, writer, name),
     window: (windowMs, settings = {}) => {
       const endsAtMs = Date.now() + windowMs + AFTER_WINDOW_MS;
