@@ -8,9 +8,9 @@ import { createDynamoState } from '../../lib/dynamodb/state.ts';
 import { createProxyEcsPort } from '../../lib/ecs/proxy-ecs-port.ts';
 import { ReadFailure } from '../../lib/ports.ts';
 import type { Telemetry } from '../../lib/telemetry/telemetry.ts';
+import { reconcile } from '../../lib/use-cases/reconcile/reconcile.ts';
 import type {
   ReconcileDeps,
-  ReconcileRequest,
   ReconcileResult,
   ReconcileSettings,
 } from '../../lib/use-cases/reconcile/reconcile-types.ts';
@@ -47,10 +47,6 @@ const LEASE_PATIENCE_MS = 15_000;
 /** Wires once a process. Throws `InvalidSettings` or `SecretUnavailable`; neither holds a secret. */
 export const wire = wiredOnce(bind);
 
-// TODO: of lib/use-cases/reconcile, as soon as they are there.
-const reconcile = (_d: ReconcileDeps, _s: ReconcileSettings, _r: ReconcileRequest): Promise<ReconcileResult> =>
-  Promise.reject(new Error('not there yet'));
-
 function bind(shared: Shared): Reconciler {
   const deps = depsOf(shared);
   const settings = settingsOf(shared);
@@ -68,7 +64,7 @@ function bind(shared: Shared): Reconciler {
     status: () => Promise.reject(new Error('not there yet')),
     restart: () => Promise.reject(new Error('not there yet')),
     change: () => Promise.reject(new Error('not there yet')),
-    dropped: (messageIds) => shared.telemetry.log('warn', 'message-dropped', { messageIds }),
+    dropped: (messageIds) => say(deps, 'message-dropped', { messageIds }),
     failed: (error) => say(deps, error instanceof ReadFailure ? 'state-failed' : 'pass-failed', { error }),
   };
 }

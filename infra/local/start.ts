@@ -3,6 +3,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { HELP, readArguments, type StartArguments } from './stack/arguments.ts';
 import { followHealth } from './stack/health-view.ts';
 import type { StoryLine } from './stack/narrator.ts';
+import { tellProxies } from './stack/proxy-story.ts';
 import { SCHEDULE_MS, startSchedule } from './stack/schedule.ts';
 import { openSessionFiles, type SessionFiles } from './stack/session-files.ts';
 import { type Stack, startStack } from './stack/stack.ts';
@@ -10,6 +11,8 @@ import { beginStory, StepMissing, type Story } from './stack/story.ts';
 
 /** In which the first restart must have happened. */
 const PATIENCE_MS = 60_000;
+/** In which all of the proxies' story must have been told, from there on. */
+const PROXY_PATIENCE_MS = 45_000;
 /** After the start: by then the samples are out of their grace, and the first window has most of its time left. */
 const FIRST_BREAK_MS = 10_000;
 /** Services in the order in which they are broken. */
@@ -64,12 +67,17 @@ async function run({ once, verbose, consul }: Extract<StartArguments, { kind: 's
   const { narrator } = story;
   const view = new AbortController();
   const viewed = followHealth(stack.consul.url, (health) => narrator.hearHealth(health), view.signal);
-  const stopSchedule = startSchedule(stack.watchChecks, {
+  const stopWindows = startSchedule(stack.watchChecks, 'window', {
     onResult: (result) => narrator.hearWindow(result),
     onFailure: (text) => tell({ kind: 'other', headline: 'window failed', text }),
   });
+  const stopSyncs = startSchedule(stack.reconcileProxies, 'sync', {
+    onResult: () => {},
+    onFailure: (text) => tell({ kind: 'other', headline: 'sync failed', text }),
+  });
   closers.unshift(
-    stopSchedule,
+    stopWindows,
+    stopSyncs,
     () => view.abort(),
     () => viewed,
   );
@@ -90,7 +98,17 @@ async function play(story: Story, stack: Stack, files: SessionFiles, once: boole
       if (once || !(error instanceof StepMissing)) throw error;
       tell({ kind: 'other', headline: 'no restart', text: error.message });
     }
+    if (round === 0) await playProxies(story, stack, once);
     if (once) return;
+  }
+}
+
+async function playProxies(story: Story, stack: Stack, once: boolean): Promise<void> {
+  try {
+    await tellProxies(stack, story, systemClock.nowMs() + PROXY_PATIENCE_MS);
+  } catch (error) {
+    if (once || !(error instanceof StepMissing)) throw error;
+    tell({ kind: 'other', headline: 'not as it should be', text: error.message });
   }
 }
 
@@ -101,7 +119,9 @@ function introduce({ consul, ecsUrl, dynamoDbUrl, events }: Stack, { logPath }: 
   ECS          ${ecsUrl}  built-in double
   DynamoDB     ${dynamoDbUrl}  dynalite
   EventBridge  ${events.url}  built-in double
-  watch-checks functions/watch-checks/handler.ts, a window every minute; log: ${logPath}
+  SQS          a queue between ECS's events and reconcile-proxies
+  watch-checks       functions/watch-checks/handler.ts, a window every minute
+  reconcile-proxies  functions/reconcile-proxies/handler.ts, by ECS's events and every minute; log: ${logPath}
 
 `);
   tell({ kind: 'other', headline: 'stack up', text: 'sample tasks are starting' });
@@ -114,8 +134,9 @@ function explain({ samples }: Stack, { invokePath }: SessionFiles): void {
   const apps = byService.map(({ service, url }) => `  curl -X PUT ${url}/break    # ${service}; /heal mends it\n`);
   print(`
 Break one yourself (a replacement keeps its address):
-${apps.join('')}Ask the watcher:
+${apps.join('')}Ask the functions:
   npx osls invoke local -f watchChecks $(cat ${invokePath}) --data '{"action":"status"}'
+  npx osls invoke local -f reconcileProxies $(cat ${invokePath}) --data '{"action":"status"}'
 Ctrl-C ends it.
 
 `);

@@ -42,7 +42,7 @@ async function tellAbout(options: StackOptions): Promise<Told> {
     () => view.abort(),
     () => viewed,
   );
-  const stopSchedule = startSchedule(stack.watchChecks, {
+  const stopSchedule = startSchedule(stack.watchChecks, 'window', {
     onResult: (result) => narrator.hearWindow(result),
     onFailure: (text) => lines.push({ kind: 'other', headline: 'window failed', text }),
   });

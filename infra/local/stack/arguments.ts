@@ -10,18 +10,19 @@ export type StartArguments =
   | { readonly kind: 'start'; readonly once: boolean; readonly verbose: boolean; readonly consul: ConsulChoice };
 
 /** For `--help`. */
-export const HELP = `Runs ecs-check-restart on this machine: the real watcher, sample services with real checks, Consul, and doubles of
-ECS, DynamoDB and EventBridge. Breaks a sample service every minute and tells what comes of it. Nothing of AWS is used.
+export const HELP = `Runs ecs-check-restart on this machine: both real functions, sample services with real checks, Consul, and doubles of
+ECS, DynamoDB, EventBridge and SQS. Breaks a sample service every minute and tells what comes of it; then declares
+proxies, changes, crashes, breaks and removes them. Nothing of AWS is used.
 
   npm start [-- OPTIONS]
 
-  --once           tell the story once and end: 0 when the task was restarted and its replacement got healthy
-                   within a minute, else 1
+  --once           tell the story once and end: 0 when the task was restarted, its replacement got healthy, and the
+                   proxies were what they should be within two minutes, else 1
   --consul WHICH   auto    a real Consul if $CONSUL_BIN, the PATH or the cache has one, else the built-in double (default)
                    real    a real one, or nothing
                    double  the built-in double
                    fetch   a real one, downloaded from this machine's own Debian mirror if there is none
-  --verbose        the watcher's log lines too (they are in a file in any case)
+  --verbose        the functions' log lines too (they are in a file in any case)
   --help           this text
 
 Ctrl-C ends it. Several can run beside each other: all ports are free ones of the loopback address.

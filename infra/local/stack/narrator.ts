@@ -9,15 +9,26 @@ import type { TaskRecord } from '../ecs-double/model.ts';
 import type { BusEvent } from './event-bus.ts';
 import type { Health } from './health-view.ts';
 import { parseLogLine } from './log-line.ts';
+import { proxyIdOf } from './proxy-fleet.ts';
 import type { SampleSpec } from './sample-task.ts';
 
 /** What a line is about, for whoever waits for it. */
-export type LineKind = 'healthy' | 'critical' | 'due' | 'withheld' | 'restarted' | 'stopped' | 'replaced' | 'other';
+export type LineKind =
+  | 'healthy'
+  | 'critical'
+  | 'due'
+  | 'withheld'
+  | 'restarted'
+  | 'stopped'
+  | 'replaced'
+  | 'proxy-running'
+  | 'proxy-stopped'
+  | 'other';
 
 /** One line. */
 export interface StoryLine {
   readonly kind: LineKind;
-  /** ID of the task; of a `replaced` the one that was replaced. */
+  /** ID of the task; of a `replaced` the one that was replaced; of a proxy the proxy's. */
   readonly task?: string;
   /** Such as `check critical`. */
   readonly headline: string;
@@ -37,6 +48,14 @@ export interface NarratorOptions {
 export function taskName(service: string, taskId: string): string {
   return `${service} ${taskId.slice(0, 8)}`;
 }
+
+/** A proxy's ID, with the task ID that may be in it as short as elsewhere. */
+export function proxyName(proxyId: string): string {
+  return proxyId.replace(/([0-9a-f]{8})[0-9a-f]{24}/, '$1…');
+}
+
+/** What another party's line tells already. */
+const TOLD_OTHERWISE = new Set(['proxy-ended']);
 
 /** Listens to everybody, and tells. */
 export class Narrator {
@@ -59,8 +78,9 @@ export class Narrator {
   /** Consul's answer. */
   hearHealth(health: Health): void {
     for (const [key, { service, serviceId, status, name }] of health) {
-      const task = serviceId.slice(service.length + 1);
-      const about = `${taskName(service, task)}: "${name}"`;
+      const isSample = serviceId.startsWith(`${service}-`) && this.#options.specs.some((spec) => spec.name === service);
+      const task = isSample ? serviceId.slice(service.length + 1) : serviceId;
+      const about = `${isSample ? taskName(service, task) : proxyName(serviceId)}: "${name}"`;
       if (status === 'passing') {
         if (this.#bad.delete(key)) this.#tell('other', 'check passing', `${about} is well again`, task);
         this.#passed.add(key);
@@ -99,8 +119,8 @@ export class Narrator {
         const until = leftMs === undefined ? '' : `, ${rounded(leftMs)} more`;
         this.#tell('withheld', 'not restarted', `${name}: ${because}${until}`, task);
       }
-    } else if (line.level === 'ERROR' || line.level === 'WARN') {
-      this.#tell('other', 'watcher reports', `${code}: ${detail.problem ?? detail.message ?? why ?? line.message}`);
+    } else if ((line.level === 'ERROR' || line.level === 'WARN') && !TOLD_OTHERWISE.has(code)) {
+      this.#tell('other', 'the log reports', `${code}: ${detail.problem ?? detail.message ?? why ?? line.message}`);
     }
   }
 
@@ -113,17 +133,29 @@ export class Narrator {
     const reason = this.#options.stoppedReason(taskId);
     const call = action === 'stop-task' ? 'StopTask' : 'UpdateService';
     const name = taskName(String(service), taskId);
-    this.#tell('restarted', 'restarted', `${name}: ${call} ${outcome}; ${reason ?? 'no reason kept'}`, taskId);
+    const said = reason?.replace(/^proxy \S+: unhealthy: /, '') ?? 'no reason kept';
+    this.#tell('restarted', 'restarted', `${name}: ${call} ${outcome}; ${said}`, taskId);
   }
 
   /** A change of a task in ECS. */
   hearTask(task: Readonly<TaskRecord>, before: TaskBefore): void {
     if (before.lastStatus === task.lastStatus) return;
     const name = taskName(task.service ?? task.family, task.id);
-    if (task.lastStatus === 'STOPPED') this.#tell('stopped', 'task stopped', `${name}, says ECS`, task.id);
-    if (task.lastStatus === 'RUNNING' && task.replaces !== undefined) {
+    const proxyId = proxyIdOf(task);
+    if (proxyId !== undefined) this.#hearProxy(task, proxyId);
+    else if (task.lastStatus === 'STOPPED') this.#tell('stopped', 'task stopped', `${name}, says ECS`, task.id);
+    else if (task.lastStatus === 'RUNNING' && task.replaces !== undefined) {
       const old = task.replaces.split('/').at(-1) ?? '';
       this.#tell('replaced', 'replacement running', `${name}, for ${old.slice(0, 8)}`, old);
+    }
+  }
+
+  #hearProxy(task: Readonly<TaskRecord>, proxyId: string): void {
+    const about = `${proxyName(proxyId)}: task ${task.id.slice(0, 8)}`;
+    if (task.lastStatus === 'RUNNING') this.#tell('proxy-running', 'proxy running', `${about}, says ECS`, proxyId);
+    if (task.lastStatus === 'STOPPED') {
+      const reason = task.stoppedReason?.replace(`proxy ${proxyId}: `, '') ?? 'no reason kept';
+      this.#tell('proxy-stopped', 'proxy stopped', `${about}; ${reason}`, proxyId);
     }
   }
 

@@ -1,20 +1,18 @@
 /**
- * The sample services' tasks, kept equal to what ECS runs: a program starts when its task is RUNNING, leaves Consul when
- * the task is told to stop, and ends with it. A replacement takes its predecessor's port if that is free again, so
- * that a command typed once can be typed again.
+ * The sample services' tasks and their programs. A replacement takes its predecessor's port if that is free again, so that
+ * a command typed once can be typed again.
  */
 import type { EcsDouble } from '../ecs-double/double.ts';
 import type { TaskRecord } from '../ecs-double/model.ts';
 import type { LocalConsul } from './local-consul.ts';
-import { type SampleSpec, type SampleTask, startSampleTask } from './sample-task.ts';
+import { type Declaration, type SampleSpec, type SampleTask, startSampleTask } from './sample-task.ts';
+import { followTasks, type TaskPrograms } from './task-programs.ts';
 
 /** The programs that run. */
-export interface SampleFleet {
+export interface SampleFleet extends TaskPrograms {
   readonly specs: readonly SampleSpec[];
-  /** By task ID. */
-  readonly tasks: ReadonlyMap<string, SampleTask>;
-  /** Ends all programs; what happens in ECS from now on starts none. */
-  close(): Promise<void>;
+  /** From now on instances of the service declare a proxy each: those that run are registered again. */
+  declareProxies(service: string, declaration: Declaration): Promise<void>;
 }
 
 /** Adds the services to ECS and follows their tasks. `onProblem` hears of what could not be done. */
@@ -24,42 +22,31 @@ export function startSampleFleet(
   consul: LocalConsul,
   onProblem: (problem: string) => void,
 ): SampleFleet {
-  const tasks = new Map<string, SampleTask>();
   const ports = new Map<string, number>();
-  const work = new Map<string, Promise<void>>();
-  // One thing after the other for one task, whatever ECS does meanwhile.
-  const next = (task: Readonly<TaskRecord>, step: () => Promise<void>) => {
-    const done = (work.get(task.id) ?? Promise.resolve()).then(step).catch((error: unknown) => {
-      onProblem(`sample task ${task.id}: ${error instanceof Error ? error.message : String(error)}`);
-    });
-    work.set(task.id, done);
-  };
-  const start = async (spec: SampleSpec, task: Readonly<TaskRecord>) => {
+  const declarations = new Map<string, Declaration>();
+  const start = async (spec: SampleSpec, task: Readonly<TaskRecord>): Promise<SampleTask> => {
     const port = ports.get(task.replaces?.split('/').at(-1) ?? '') ?? 0;
-    const started = await startSampleTask(spec, task, consul, port);
-    tasks.set(task.id, started);
+    const declaration = declarations.get(spec.name);
+    const started = await startSampleTask(declaration ? { ...spec, declaration } : spec, task, consul, port);
     ports.set(task.id, started.port);
+    return started;
   };
-  const stopListening = ecs.world.onTaskChange((task, before) => {
-    const spec = specs.find(({ name }) => name === task.service);
-    if (!spec || before.lastStatus === task.lastStatus) return;
-    if (task.lastStatus === 'RUNNING') next(task, () => start(spec, task));
-    if (task.lastStatus === 'STOPPING') next(task, async () => tasks.get(task.id)?.leave());
-    if (task.lastStatus === 'STOPPED' || task.lastStatus === 'DEPROVISIONING') {
-      next(task, async () => {
-        await tasks.get(task.id)?.close();
-        tasks.delete(task.id);
-      });
-    }
-  });
+  const programs = followTasks(
+    ecs,
+    (task) => {
+      const spec = specs.find(({ name }) => name === task.service);
+      return spec && start(spec, task);
+    },
+    onProblem,
+  );
   for (const { name, count } of specs) ecs.world.addService({ name, desiredCount: count });
   return {
+    ...programs,
     specs,
-    tasks,
-    async close() {
-      stopListening();
-      await Promise.all(work.values());
-      await Promise.all([...tasks.values()].map((task) => task.close()));
+    async declareProxies(service, declaration) {
+      declarations.set(service, declaration);
+      const running = [...programs.tasks.values()].filter((task) => task.service === service);
+      await Promise.all(running.map((task) => task.declare(declaration)));
     },
   };
 }

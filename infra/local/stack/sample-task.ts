@@ -20,17 +20,28 @@ export interface SampleSpec {
   readonly check: 'http' | 'ttl';
   /** Of the Consul service, beside the task's ARN. */
   readonly meta?: Readonly<Record<string, string>>;
+  /** Of the instance in Consul; absent: `NAME-TASKID`. */
+  readonly serviceId?: string;
+  readonly declaration?: Declaration;
+}
+
+/** What else its registration says: how an instance declares its proxy. */
+export interface Declaration {
+  readonly tags: readonly string[];
+  readonly meta: Readonly<Record<string, string>>;
 }
 
 /** One whose program runs. */
 export interface SampleTask {
   readonly service: string;
   readonly taskId: string;
-  /** Of the instance in Consul: `NAME-TASKID`. */
+  /** Of the instance in Consul. */
   readonly serviceId: string;
   /** Of the program: `PUT /break`, `PUT /heal`. */
   readonly url: string;
   readonly port: number;
+  /** Registers again, saying this besides. */
+  declare(declaration: Declaration): Promise<void>;
   /** SIGTERM: leaves Consul, and stops reporting. */
   leave(): Promise<void>;
   /** Leaves, and ends the program. */
@@ -47,7 +58,7 @@ export async function startSampleTask(
   port: number,
 ): Promise<SampleTask> {
   const app = await startSampleApp(`${spec.name} ${task.id}`, port);
-  const serviceId = `${spec.name}-${task.id}`;
+  const serviceId = spec.serviceId ?? `${spec.name}-${task.id}`;
   const checkId = `${serviceId}-health`;
   const left = new AbortController();
   let leaving: Promise<void> | undefined;
@@ -61,15 +72,18 @@ export async function startSampleTask(
   };
   const check = spec.check === 'http' ? { HTTP: `${app.url}/health`, Interval: '1s', Timeout: '1s' } : { TTL: '5s' };
   let reporting: Promise<void> = Promise.resolve();
-  try {
-    await putToConsul(consul.url, 'agent/service/register', {
+  const register = ({ tags, meta }: Declaration = { tags: [], meta: {} }) =>
+    putToConsul(consul.url, 'agent/service/register', {
       ID: serviceId,
       Name: spec.name,
       Address: task.address,
       Port: app.port,
-      Meta: { 'task-arn': task.arn, ...spec.meta },
+      Tags: tags,
+      Meta: { 'task-arn': task.arn, ...spec.meta, ...meta },
       Check: { CheckID: checkId, Name: `${spec.name} health`, ...check },
     });
+  try {
+    await register(spec.declaration);
   } catch (error) {
     await app.close();
     throw error;
@@ -82,6 +96,7 @@ export async function startSampleTask(
     serviceId,
     url: app.url,
     port: app.port,
+    declare: register,
     leave,
     async close() {
       await leave().catch(() => {});

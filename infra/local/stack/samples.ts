@@ -30,5 +30,28 @@ export const SAMPLE_POLICY = {
       brakes: { restart: BUDGET },
     },
     { match: { service: 'worker' }, brakes: { restart: BUDGET } },
+    {
+      match: { service: 'sidecar' },
+      checkRestart: { limit: 2, interval: '3s', grace: '3s' },
+      brakes: { restart: BUDGET },
+    },
   ],
+};
+
+/** Families that proxies may be run from. */
+export const PROXY_FAMILIES: readonly string[] = ['gateway', 'sidecar'];
+
+/** A proxy without a parent: its ID, and its document in Consul KV. */
+export const GATEWAY = {
+  id: 'gateway',
+  document: { service: 'gateway', taskDefinition: 'gateway', cluster: 'default' },
+};
+
+/** A proxy of each instance of a service, as the instance's registration declares it. */
+export const SIDECARS = {
+  service: 'worker',
+  declaration: {
+    tags: ['managed-proxy'],
+    meta: { 'proxy-task-definition': 'sidecar', 'proxy-cluster': 'default' },
+  },
 };

@@ -24,7 +24,7 @@ export async function openSessionFiles(): Promise<SessionFiles> {
   await removeDeadOnes();
   const folder = join(FOLDER, String(process.pid));
   await mkdir(folder, { recursive: true });
-  const logFile = join(folder, 'watch-checks.log');
+  const logFile = join(folder, 'functions.log');
   const invokeFile = join(folder, 'invoke');
   const log = createWriteStream(logFile);
   return {

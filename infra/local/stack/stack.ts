@@ -1,25 +1,30 @@
 /**
  * The local stack: the real functions, and everything that they speak to, in one process.
  *
- *   sample programs → Consul ← watch-checks → ECS double → sample programs
- *                                   ↓  ↓
- *                           dynalite   event bus
+ *   sample programs → Consul ← watch-checks, reconcile-proxies → ECS double → sample programs, proxies
+ *                                   ↓  ↓        ↑                   ↓
+ *                           dynalite   event bus → queue ←────── events
  *
  * `startStack` puts the parts up and gives them out; it schedules nothing and tells no story. `npm start`, tests, the
  * bench and the console take from it what they need.
  */
+import type { SQSBatchResponse } from 'aws-lambda';
 import { systemClock } from '../../../lib/clock.ts';
 import { createLocalClient, createTable, type LocalDynamoDb, startDynamoDb } from '../dynamodb.ts';
 import { EcsDouble } from '../ecs-double/double.ts';
 import { type ListeningDouble, listen } from '../ecs-double/http.ts';
 import { keepTime } from '../ecs-double/keep-time.ts';
+import { type ListeningQueue, listenToQueue } from '../sqs-double/http.ts';
+import { LambdaQueue } from '../sqs-double/lambda-queue.ts';
 import { putToConsul } from './consul-api.ts';
 import { type EventBus, startEventBus } from './event-bus.ts';
 import { createFunctionHost, type FunctionHost } from './function-host.ts';
 import { type ConsulChoice, type LocalConsul, startLocalConsul } from './local-consul.ts';
+import { startProxyFleet } from './proxy-fleet.ts';
 import { type SampleFleet, startSampleFleet } from './sample-fleet.ts';
 import type { SampleSpec } from './sample-task.ts';
-import { SAMPLE_POLICY, SAMPLE_SERVICES } from './samples.ts';
+import { PROXY_FAMILIES, SAMPLE_POLICY, SAMPLE_SERVICES } from './samples.ts';
+import type { TaskPrograms } from './task-programs.ts';
 
 /** All optional. */
 export interface StackOptions {
@@ -47,9 +52,14 @@ export interface Stack {
   /** Gets what the functions publish, and ECS's task state changes. */
   readonly events: EventBus;
   readonly samples: SampleFleet;
+  /** Programs of the tasks that reconcile-proxies runs. */
+  readonly proxies: TaskPrograms;
+  /** What wakes reconcile-proxies. */
+  readonly queue: LambdaQueue;
   /** Environment variables with which a function, wherever it runs, works on this stack. */
   readonly environment: Readonly<Record<string, string>>;
   readonly watchChecks: FunctionHost;
+  readonly reconcileProxies: FunctionHost;
   close(): Promise<void>;
 }
 
@@ -58,7 +68,9 @@ const ACCOUNT = '123456789012';
 const TABLE = 'ecs-check-restart-local';
 const POLICY_KEY = 'ecs-check-restart/policy';
 /** As in `serverless.yml`. */
-const WATCH_TIMEOUT_MS = 90_000;
+const TIMEOUT_MS = 90_000;
+/** As in `functions/shared-wiring.ts`; a test compares. */
+export const PROXY_STARTED_BY = 'ecs-check-restart';
 
 /** Puts the stack up on free ports of the loopback address. Throws when a part does not start; nothing is left then. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
@@ -81,24 +93,51 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     closers.unshift(keepTime(ecs.world), ecs.world.onEvent(events.deliver));
     await putToConsul(consul.url, `kv/${POLICY_KEY}`, options.policy ?? SAMPLE_POLICY);
     const specs = options.samples ?? SAMPLE_SERVICES;
-    const samples = opened(startSampleFleet(specs, ecs, consul, options.onProblem ?? (() => {})));
-    const environment = { ...environmentOf({ consul, dynamoDb, events, ecsServer }, specs), ...options.settings };
-    const watchChecks = opened(
-      createFunctionHost({
-        name: 'watch-checks',
-        region: REGION,
-        account: ACCOUNT,
-        environment,
-        timeoutMs: WATCH_TIMEOUT_MS,
-        onLine: options.onLine ?? (() => {}),
-      }),
-    );
+    const onProblem = options.onProblem ?? (() => {});
+    const samples = opened(startSampleFleet(specs, ecs, consul, onProblem));
+    const proxies = opened(startProxyFleet(ecs, consul, onProblem));
+    const hosts: { reconcileProxies?: FunctionHost } = {};
+    const queue = opened(startQueue(events, (batch) => hosts.reconcileProxies?.invoke(batch)));
+    const queueServer = opened(await listenToQueue(queue));
+    const parts = { consul, dynamoDb, events, ecsServer, queueServer };
+    const environment = { ...environmentOf(parts, specs), ...options.settings };
+    const host = (name: string) =>
+      opened(
+        createFunctionHost({
+          name,
+          region: REGION,
+          account: ACCOUNT,
+          environment,
+          timeoutMs: TIMEOUT_MS,
+          onLine: options.onLine ?? (() => {}),
+        }),
+      );
+    const watchChecks = host('watch-checks');
+    const reconcileProxies = host('reconcile-proxies');
+    hosts.reconcileProxies = reconcileProxies;
     const urls = { ecsUrl: ecsServer.url, dynamoDbUrl: dynamoDb.endpoint };
-    return { consul, ecs, ...urls, table: TABLE, events, samples, environment, watchChecks, close };
+    const running = { samples, proxies, queue, watchChecks, reconcileProxies };
+    return { consul, ecs, ...urls, table: TABLE, events, ...running, environment, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** The rule, the queue and its mapping, as in `infra/wake-ups.yml`. */
+function startQueue(events: EventBus, invoke: (batch: unknown) => Promise<unknown> | undefined): LambdaQueue {
+  const queue = new LambdaQueue({
+    clock: systemClock,
+    name: 'wake-ups',
+    visibilityTimeoutMs: 540_000,
+    maxReceiveCount: 3,
+    handler: async (batch) => (await invoke(batch)) as SQSBatchResponse | undefined,
+  });
+  events.onEvent((event) => {
+    const isChange = event.source === 'aws.ecs' && event['detail-type'] === 'ECS Task State Change';
+    if (isChange && event.detail.startedBy === PROXY_STARTED_BY) queue.send(JSON.stringify(event));
+  });
+  return queue;
 }
 
 async function makeTable({ endpoint }: LocalDynamoDb): Promise<void> {
@@ -112,10 +151,11 @@ interface Parts {
   readonly dynamoDb: LocalDynamoDb;
   readonly events: EventBus;
   readonly ecsServer: ListeningDouble;
+  readonly queueServer: ListeningQueue;
 }
 
 /** Empty ones are there to overrule what a person's shell may hold. */
-function environmentOf({ consul, dynamoDb, events, ecsServer }: Parts, specs: readonly SampleSpec[]) {
+function environmentOf({ consul, dynamoDb, events, ecsServer, queueServer }: Parts, specs: readonly SampleSpec[]) {
   return {
     CONSUL_HTTP_ADDR: consul.url,
     CONSUL_HTTP_TOKEN: '',
@@ -129,11 +169,16 @@ function environmentOf({ consul, dynamoDb, events, ecsServer }: Parts, specs: re
     AWS_ENDPOINT_URL_ECS: ecsServer.url,
     AWS_ENDPOINT_URL_DYNAMODB: dynamoDb.endpoint,
     AWS_ENDPOINT_URL_EVENTBRIDGE: events.url,
+    AWS_ENDPOINT_URL_SQS: queueServer.url,
     AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'false',
     TABLE_NAME: TABLE,
     EVENT_BUS_NAME: 'default',
     ALLOWED_CLUSTERS: 'default',
     ALLOWED_SERVICES: specs.map(({ name }) => name).join(','),
+    PROXY_FAMILIES: PROXY_FAMILIES.join(','),
+    PROXY_CLUSTERS: 'default',
+    PROXY_REMOVAL_DELAY: '2s',
+    WAKE_UP_QUEUE_URL: queueServer.queueUrl,
     DRY_RUN: 'false',
   };
 }

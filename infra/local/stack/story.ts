@@ -1,6 +1,7 @@
 /**
  * The story of `npm start`: breaks a sample task and follows what becomes of it. It only breaks; whoever mends it is the
- * watcher. Each step waits for a line of the narrator, so a step that does not come is named when time is up.
+ * watcher. Each step waits for a line of the narrator, so a step that does not come is named when time is up. What it tells
+ * of proxies is in `proxy-story.ts`.
  */
 import { systemClock } from '../../../lib/clock.ts';
 import { type LineKind, Narrator, type StoryLine, taskName } from './narrator.ts';
@@ -18,6 +19,17 @@ export interface Story {
   untilHealthy(deadlineMs: number): Promise<void>;
   /** Breaks a task of the service, until its replacement is healthy. Throws `StepMissing` at the deadline. */
   breakOne(service: string, deadlineMs: number): Promise<void>;
+  /** A line of the story's own. */
+  say(headline: string, text: string): void;
+  /** Tells what is done, does it, and waits for the steps. Throws `StepMissing` at the deadline. */
+  follow(deed: Deed, deadlineMs: number, steps: readonly Step[]): Promise<void>;
+}
+
+/** Something that the story does. */
+export interface Deed {
+  readonly headline: string;
+  readonly text: string;
+  readonly act: () => Promise<unknown>;
 }
 
 /** Time is up; `message` says for which step, and what was last heard. */
@@ -30,7 +42,7 @@ export class StepMissing extends Error {
 }
 
 /** A line that must come, and what it means when it does not. */
-interface Step {
+export interface Step {
   readonly kind: LineKind;
   /** Absent: any, or none. */
   readonly task?: string;
@@ -63,12 +75,19 @@ export function beginStory(stack: Stack, { tell }: StoryOptions): Story {
   });
   stack.events.onEvent((event) => narrator.hearEvent(event));
   stack.ecs.world.onTaskChange((task, before) => narrator.hearTask(task, before));
+  const follow: Story['follow'] = async ({ headline, text, act }, deadlineMs, steps) => {
+    const followed = heard(deadlineMs, steps);
+    hear({ kind: 'other', headline, text });
+    await Promise.all([followed, act()]);
+  };
   const heard = async (deadlineMs: number, steps: readonly Step[]) => {
     const missing = await waitFor(waiters, steps, deadlineMs);
     if (missing) throw new StepMissing(missing.missing, last);
   };
   return {
     narrator,
+    follow,
+    say: (headline, text) => hear({ kind: 'other', headline, text }),
     async untilHealthy(deadlineMs) {
       const healthy: Step = { kind: 'healthy', missing: 'the samples did not get healthy' };
       if (!narrator.isHealthy) await heard(deadlineMs, [healthy]);
@@ -78,13 +97,12 @@ export function beginStory(stack: Stack, { tell }: StoryOptions): Story {
       if (!victim) throw new StepMissing(`no task of ${service} runs`, last);
       const { taskId, url } = victim;
       const name = taskName(service, taskId);
-      const followed = heard(deadlineMs, [
+      const act = () => fetch(`${url}/break`, { method: 'PUT' });
+      await follow({ headline: 'breaking', text: `${name}: PUT ${url}/break`, act }, deadlineMs, [
         { kind: 'critical', task: taskId, missing: `Consul did not find the check of ${name} critical` },
         { kind: 'restarted', task: taskId, missing: `${name} was not restarted` },
         { kind: 'replaced', task: taskId, missing: `no replacement of ${name} came to run` },
       ]);
-      hear({ kind: 'other', task: taskId, headline: 'breaking', text: `${name}: PUT ${url}/break` });
-      await Promise.all([followed, fetch(`${url}/break`, { method: 'PUT' })]);
       const healthy: Step = { kind: 'healthy', missing: 'the samples did not get healthy again' };
       if (!narrator.isHealthy) await heard(deadlineMs, [healthy]);
     },
