@@ -5,6 +5,7 @@ import { parseScenarios, type Scenario } from '../../infra/local/scenario/schema
 
 /** The vectors lie in the folder `shared` beside the repository. */
 const VECTORS = new URL('../../../shared/vectors/check-restart.json', import.meta.url);
+const PROXIES = new URL('../../../shared/vectors/proxies.json', import.meta.url);
 /** The scenarios of cases.md, word for word. */
 const CASES = new URL('cases.json', import.meta.url);
 
@@ -12,6 +13,13 @@ describe('vectors of check-restart', () => {
   const scenarios = scenariosOf(VECTORS);
 
   test('are all read', () => expect(scenarios.length).toBeGreaterThanOrEqual(36));
+  test.each(scenarios.map((scenario) => [scenario.name ?? '', scenario] as const))('%s', isMet);
+});
+
+describe('vectors of proxies', () => {
+  const scenarios = scenariosOf(PROXIES);
+
+  test('are all read', () => expect(scenarios.length).toBeGreaterThanOrEqual(69));
   test.each(scenarios.map((scenario) => [scenario.name ?? '', scenario] as const))('%s', isMet);
 });
 

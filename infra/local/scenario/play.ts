@@ -5,13 +5,24 @@ import { DEFAULT_POLICY } from '../../../lib/check-restart/policy.ts';
 import { parsePolicyDocument } from '../../../lib/config/policy-document.ts';
 import { createEcsClient } from '../../../lib/ecs/client.ts';
 import { createEcsPort } from '../../../lib/ecs/ecs-port.ts';
+import { createProxyEcsPort } from '../../../lib/ecs/proxy-ecs-port.ts';
+import { ReadFailure } from '../../../lib/ports.ts';
+import { DEFAULT_PROXY_SETTINGS } from '../../../lib/proxies/settings.ts';
+import { reconcile } from '../../../lib/use-cases/reconcile/reconcile.ts';
+import type {
+  ReconcileDeps,
+  ReconcileReport,
+  ReconcileSettings,
+} from '../../../lib/use-cases/reconcile/reconcile-types.ts';
 import { passByHand } from '../../../lib/use-cases/watch.ts';
-import type { PassReport, WatchDeps, WatchSettings } from '../../../lib/use-cases/watch-types.ts';
+import type { PassReport, WatchSettings } from '../../../lib/use-cases/watch-types.ts';
 import { requestHandler } from '../ecs-double/request-handler.ts';
+import { MemoryProxyState } from '../memory-proxy-state.ts';
 import { MemoryState } from '../memory-state.ts';
 import { RecordingEvents, RecordingTelemetry } from '../recording-telemetry.ts';
+import { sha256 } from './proxies.ts';
 import type { Scenario } from './schema.ts';
-import { EPOCH_MS, ScenarioWorld } from './world.ts';
+import { EPOCH_MS, ScenarioWorld, STARTED_BY } from './world.ts';
 
 /** A restart, told by role. Instants are durations since the beginning. */
 export interface PlayedRestart {
@@ -45,17 +56,13 @@ const PARTITION = 'aws';
 const REGION = 'eu-west-1';
 const ACCOUNT = '123456789012';
 
+/** A pass of either function. */
+type Report = Pick<PassReport, 'atMs' | 'restarts' | 'skipped'> & { readonly actions?: ReconcileReport['actions'] };
+
 /** Plays one scenario from its beginning to its end. */
 export async function playScenario(scenario: Scenario, fallbackName: string): Promise<PlayedScenario> {
   const world = new ScenarioWorld(scenario);
-  const deps = depsOf(world);
-  const settings = settingsOf(scenario);
-  const reports: PassReport[] = [];
-  const pollMs = scenario.poll ?? 1000;
-  for (let atMs = pollMs; atMs <= scenario.duration; atMs += pollMs) {
-    world.advanceTo(atMs);
-    reports.push(await passByHand(deps, settings, { dryRun: false, endsAtMs: Number.POSITIVE_INFINITY }));
-  }
+  const reports = await runPasses(world, depsOf(world), scenario);
   const played = {
     name: scenario.name ?? fallbackName,
     restarts: reports.flatMap(({ restarts, atMs }) =>
@@ -75,16 +82,66 @@ export async function playScenario(scenario: Scenario, fallbackName: string): Pr
         reason,
       })),
     ),
-    proxies: {},
+    proxies: Object.fromEntries(world.proxies.ids.map((id) => [id, playedProxy(id, reports)])),
   };
   return scenario.expect === undefined ? played : { ...played, met: isMet(scenario.expect, played) };
+}
+
+/** The watcher passes at every poll; proxies are reconciled then, and whenever one of their tasks ends. */
+async function runPasses(world: ScenarioWorld, deps: ReconcileDeps, scenario: Scenario): Promise<readonly Report[]> {
+  const watch = settingsOf(scenario);
+  const settings = reconcileSettingsOf(scenario, watch);
+  const reports: Report[] = [];
+  const endsAtMs = Number.POSITIVE_INFINITY;
+  const pollMs = scenario.poll ?? 1000;
+  const hasProxies = world.proxies.ids.length > 0;
+  const isWatching = world.roles.size > 0 || (scenario.checks ?? []).length > 0;
+  let pollAtMs = pollMs;
+  while (pollAtMs <= scenario.duration) {
+    const nextMs = Math.min(pollAtMs, hasProxies ? (world.nextAtMs ?? pollAtMs) : pollAtMs);
+    world.advanceTo(nextMs);
+    const isPoll = nextMs === pollAtMs;
+    if (isPoll) {
+      pollAtMs += pollMs;
+      if (isWatching) reports.push(...(await watchOnce(deps, watch)));
+    }
+    let isDue = world.proxies.takeEvents() || isPoll;
+    while (isDue && hasProxies) {
+      const result = await reconcile(deps, settings, { holder: 'scenario', endsAtMs });
+      if (result.outcome === 'done') reports.push(result);
+      // A stop, or a launch that exits at once, is an event of this very instant.
+      world.advanceTo(nextMs);
+      isDue = world.proxies.takeEvents();
+    }
+  }
+  return reports;
+}
+
+/** A pass that cannot even read its policy has not happened. */
+async function watchOnce(deps: ReconcileDeps, watch: WatchSettings): Promise<readonly Report[]> {
+  try {
+    return [await passByHand(deps, watch, { dryRun: false, endsAtMs: Number.POSITIVE_INFINITY })];
+  } catch (error) {
+    if (error instanceof ReadFailure) return [];
+    throw error;
+  }
+}
+
+function playedProxy(id: string, reports: readonly Report[]): PlayedScenario['proxies'][string] {
+  const instants = (kind: 'start' | 'stop') =>
+    reports.flatMap(({ actions = [], atMs }) =>
+      actions
+        .filter((action) => action.kind === kind && action.proxyId === id && action.outcome === 'done')
+        .map(() => since(atMs)),
+    );
+  return { launches: instants('start'), stops: instants('stop') };
 }
 
 function since(atMs: number): string {
   return formatDurationMs(atMs - EPOCH_MS);
 }
 
-function depsOf(world: ScenarioWorld): WatchDeps {
+function depsOf(world: ScenarioWorld): ReconcileDeps {
   const clock = { nowMs: () => world.nowMs(), sleepUntil: async () => {} };
   const client = createEcsClient({
     region: REGION,
@@ -98,11 +155,26 @@ function depsOf(world: ScenarioWorld): WatchDeps {
     events: new RecordingEvents(),
     telemetry: new RecordingTelemetry(),
     clock,
+    declarations: world.declarations(),
+    proxyEcs: createProxyEcsPort({ client, clock, startedBy: STARTED_BY }),
+    proxies: new MemoryProxyState(),
+    health: new MemoryState(),
+    // A wait that ends between two passes is served by the next one.
+    wakeUps: { wakeUp: async () => {} },
+    hash: sha256,
     parsePolicy: (text) => {
       const parsed = parsePolicyDocument(text);
       return parsed.ok ? { ok: true, value: parsed.document } : parsed;
     },
     parseMeta: () => ({ ok: true, value: {} }),
+  };
+}
+
+function reconcileSettingsOf({ removalDelay = 0 }: Scenario, watch: WatchSettings): ReconcileSettings {
+  return {
+    watch,
+    proxies: { ...DEFAULT_PROXY_SETTINGS, removalDelayMs: removalDelay, stopCap: null },
+    rules: { allow: { families: ['*'], clusters: ['*'], commands: ['*'], services: ['*'] } },
   };
 }
 
@@ -123,7 +195,7 @@ function settingsOf(scenario: Scenario): WatchSettings {
     },
     allowedServices: ['*'],
     requireAddress: false,
-    proxyStartedBy: 'ecs-check-restart',
+    proxyStartedBy: STARTED_BY,
     brakes: { service: NO_SERVICE_BRAKES, estate: NO_ESTATE_BRAKES },
   };
 }

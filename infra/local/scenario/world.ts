@@ -8,14 +8,18 @@ import {
   type UnhealthyAnswer,
   type UnhealthyCheck,
 } from '../../../lib/ports.ts';
+import type { DeclarationPort } from '../../../lib/proxy-ports.ts';
 import { EcsDouble } from '../ecs-double/double.ts';
 import { NO_DELAYS } from '../ecs-double/model.ts';
+import { ScenarioProxies } from './proxies.ts';
 import { checkIdOf, documentOf, isMaintenance, type Scenario } from './schema.ts';
 
 /** Virtual time begins here, so that no instant is 0. */
 export const EPOCH_MS = Date.UTC(2026, 0, 1);
 const NODE = 'scenario';
 const DEFAULT_CLUSTER = 'default';
+/** Marks the tasks that are launched for proxies. */
+export const STARTED_BY = 'ecs-check-restart';
 
 type Fault = NonNullable<Scenario['consul']>[number]['answer'];
 type TaskSpec = NonNullable<Scenario['tasks']>[string];
@@ -29,10 +33,22 @@ interface Role {
   createIndex: number;
 }
 
+/** An instance as Consul has it. */
+interface Registered {
+  readonly name: string;
+  readonly service: string;
+  readonly taskArn: string;
+  readonly createIndex: number;
+}
+
+/** Proxies' CreateIndexes grow beside those of roles. */
+const PROXY_INDEX = 1_000_000;
+
 /** Tasks, checks and faults of a scenario. Move `nowMs` forward and call `advance`. */
 export class ScenarioWorld {
   readonly ecs: EcsDouble;
   readonly roles = new Map<string, Role>();
+  readonly proxies: ScenarioProxies;
   readonly #scenario: Scenario;
   #nowMs = EPOCH_MS;
   #index = 1;
@@ -40,8 +56,11 @@ export class ScenarioWorld {
   constructor(scenario: Scenario) {
     this.#scenario = scenario;
     this.ecs = new EcsDouble({ nowMs: () => this.#nowMs, delays: NO_DELAYS, clusters: [DEFAULT_CLUSTER] });
+    this.proxies = new ScenarioProxies(scenario, this.ecs, STARTED_BY, DEFAULT_CLUSTER);
     const listed = new Map(Object.entries(scenario.tasks ?? {}));
-    const named = (scenario.checks ?? []).map(({ task }) => [task, listed.get(task) ?? {}] as const);
+    const named = (scenario.checks ?? [])
+      .filter(({ task }) => !this.proxies.ids.includes(task))
+      .map(({ task }) => [task, listed.get(task) ?? {}] as const);
     const tasks = new Map<string, TaskSpec>([...listed, ...named]);
     this.#addServices([...tasks]);
     for (const [name, spec] of tasks) this.#addRole(name, spec);
@@ -73,9 +92,26 @@ export class ScenarioWorld {
     this.ecs.world.advance();
   }
 
-  /** The role that a task plays. */
+  /** When something happens next, after this instant; `undefined`: nothing by itself. */
+  get nextAtMs(): number | undefined {
+    const { dueAtMs } = this.ecs.world;
+    return dueAtMs === undefined ? undefined : Math.max(dueAtMs - EPOCH_MS, this.atMs);
+  }
+
+  /** The role that a task plays, or the proxy that it was launched for. */
   roleOf(taskId: string): string {
-    return this.ecs.world.task(taskId)?.label ?? taskId;
+    const task = this.ecs.world.task(taskId);
+    return (task && this.proxies.idOf(task)) ?? task?.label ?? taskId;
+  }
+
+  /** Declarations at this instant; a fault of Consul is one here, too. */
+  declarations(): DeclarationPort {
+    return {
+      readDeclarations: async () => {
+        const declared = this.proxies.declaredAt(this.atMs);
+        return this.#fault() === 'empty' ? { ...declared, documents: [] } : declared;
+      },
+    };
   }
 
   /** Consul at this instant. */
@@ -162,6 +198,15 @@ export class ScenarioWorld {
     role.createIndex = this.#index++;
   }
 
+  /** What is registered under an ID: a role, or a proxy while it has a task. */
+  #registered(name: string): Registered | undefined {
+    const role = this.roles.get(name);
+    if (role) return { ...role, service: role.spec.service ?? name };
+    const proxy = this.proxies.running(name);
+    if (proxy?.taskArn === undefined) return undefined;
+    return { name, service: name, taskArn: proxy.taskArn, createIndex: PROXY_INDEX + proxy.launches };
+  }
+
   /** The fault in force: those that are errors throw, `empty` is returned. */
   #fault(): Fault | undefined {
     const fault = (this.#scenario.consul ?? []).find(({ from, to }) => this.atMs >= from && this.atMs <= to)?.answer;
@@ -184,7 +229,7 @@ export class ScenarioWorld {
 
   #checks(): UnhealthyCheck[] {
     return (this.#scenario.checks ?? []).flatMap((check) => {
-      const role = this.roles.get(check.task);
+      const role = this.#registered(check.task);
       const status = check.timeline.findLast(([atMs]) => atMs <= this.atMs)?.[1] ?? 'absent';
       if (!role || status === 'absent') return [];
       const isOfNode = check.id === '_node_maintenance';
@@ -195,7 +240,7 @@ export class ScenarioWorld {
           name: check.id,
           status,
           serviceId: isOfNode ? '' : role.name,
-          serviceName: isOfNode ? '' : (role.spec.service ?? role.name),
+          serviceName: isOfNode ? '' : role.service,
           namespace: '',
           partition: '',
           type: isMaintenance(check.id) ? 'maintenance' : 'ttl',
@@ -207,13 +252,13 @@ export class ScenarioWorld {
   }
 
   #details(serviceId: string): InstanceDetails | undefined {
-    const role = this.roles.get(serviceId);
+    const role = this.#registered(serviceId);
     if (!role) return undefined;
     const task = this.ecs.world.task(role.taskArn);
     return {
       node: NODE,
       serviceId,
-      serviceName: role.spec.service ?? role.name,
+      serviceName: role.service,
       namespace: '',
       partition: '',
       kind: '',
