@@ -143,12 +143,12 @@ export class ScenarioWorld {
       },
       listServices: async () => {
         this.#fault();
-        return new Map([...this.roles.values()].map(({ name, spec }) => [spec.service ?? name, []]));
+        return new Map(this.#catalog().map(({ service }) => [service, []]));
       },
       listInstances: async (serviceName) => {
         this.#fault();
-        const roles = [...this.roles.values()].filter(({ name, spec }) => (spec.service ?? name) === serviceName);
-        return roles.flatMap(({ name }) => this.#details(name) ?? []);
+        const registered = this.#catalog().filter(({ service }) => service === serviceName);
+        return registered.flatMap(({ name }) => this.#details(name) ?? []);
       },
     };
   }
@@ -196,6 +196,12 @@ export class ScenarioWorld {
     if (!role || !isNew) return;
     role.taskArn = taskArn;
     role.createIndex = this.#index++;
+  }
+
+  /** The services of tasks are all that count; where there are none, those of proxies are seen. */
+  #catalog(): readonly Registered[] {
+    const names = this.roles.size > 0 ? [...this.roles.keys()] : this.proxies.ids;
+    return names.flatMap((name) => this.#registered(name) ?? []);
   }
 
   /** What is registered under an ID: a role, or a proxy while it has a task. */
