@@ -1,6 +1,6 @@
 /** DynamoDB for the local stack and for tests: dynalite, in this process, in memory. */
 import type { AddressInfo } from 'node:net';
-import { CreateTableCommand } from '@aws-sdk/client-dynamodb';
+import { CreateTableCommand, waitUntilTableExists } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import dynalite from 'dynalite';
 import { createDocumentClient } from '../../lib/dynamodb/client.ts';
@@ -38,7 +38,7 @@ export function createLocalClient(endpoint: string): DynamoDBDocumentClient {
   });
 }
 
-/** Makes the table as `infra/` declares it. */
+/** Makes the table as `infra/` declares it. Resolves when it can be used: under load dynalite takes a moment. */
 export async function createTable(client: DynamoDBDocumentClient, table: string): Promise<void> {
   await client.send(
     new CreateTableCommand({
@@ -54,4 +54,5 @@ export async function createTable(client: DynamoDBDocumentClient, table: string)
       ],
     }),
   );
+  await waitUntilTableExists({ client, maxWaitTime: 10, minDelay: 1, maxDelay: 1 }, { TableName: table });
 }

@@ -1,5 +1,7 @@
 /** `ProxyStatePort` in memory, for `simulate` and tests; one contract suite holds it to what the table does. */
 import { stateFailure } from '../../lib/dynamodb/failure.ts';
+import { CONTROL_SORT_KEY, proxyKey } from '../../lib/dynamodb/keys.ts';
+import { UNREADABLE_CONTROL } from '../../lib/dynamodb/proxy-state.ts';
 import type { WriteResult } from '../../lib/ports.ts';
 import { RUNNING } from '../../lib/proxies/run-state.ts';
 import { NO_MEMORY } from '../../lib/proxies/trust.ts';
@@ -17,20 +19,30 @@ export class MemoryProxyState implements ProxyStatePort {
   readonly #proxies = new Map<string, StoredProxy>();
   readonly #unreadable = new Map<string, string>();
   #control: ReconcileControl = { version: 0, runState: RUNNING, memory: NO_MEMORY };
+  #controlProblem: string | undefined;
 
   /** Makes a proxy's item unreadable. */
   setAside(proxyId: string, problem: string): void {
     this.#unreadable.set(proxyId, problem);
   }
 
+  /** Makes the control item unreadable. */
+  setControlAside(problem: string): void {
+    this.#controlProblem = problem;
+  }
+
   async loadProxies(): Promise<StoredProxies> {
     this.calls.push('loadProxies');
     const readable = [...this.#proxies.values()].filter(({ state }) => !this.#unreadable.has(state.proxyId));
-    return structuredClone({
-      control: this.#control,
-      proxies: readable,
-      unreadable: [...this.#unreadable].map(([proxyId, problem]) => ({ key: `proxy#${proxyId}`, problem, proxyId })),
-    });
+    const unreadable = [...this.#unreadable].map(([proxyId, problem]) => ({
+      key: proxyKey(proxyId).sk,
+      problem,
+      proxyId,
+    }));
+    const problem = this.#controlProblem;
+    const whole = structuredClone({ control: this.#control, proxies: readable, unreadable });
+    if (problem === undefined) return whole;
+    return { ...whole, control: UNREADABLE_CONTROL, unreadable: [{ key: CONTROL_SORT_KEY, problem }, ...unreadable] };
   }
 
   async saveProxy({ version, state }: StoredProxy): Promise<WriteResult> {
@@ -49,7 +61,7 @@ export class MemoryProxyState implements ProxyStatePort {
 
   async saveControl(control: ReconcileControl): Promise<WriteResult> {
     this.calls.push('saveControl');
-    if (control.version !== this.#control.version) return 'conflict';
+    if (control.version !== this.#control.version || this.#controlProblem !== undefined) return 'conflict';
     this.#control = { ...structuredClone(control), version: control.version + 1 };
     this.writes.push({ operation: 'saveControl' });
     return 'saved';

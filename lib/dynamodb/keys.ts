@@ -11,8 +11,8 @@
  *
  * Names in keys come from Consul and ECS, so they may be anything. Parts of a check's key are percent-encoded, and a
  * sort key has at most 1024 bytes: where a name makes it longer than 900, the name is replaced by `sha256:` and the
- * 64 hexadecimal digits of its SHA-256. Nothing is lost: every item holds its parts as attributes, and keys are never
- * taken apart, only built.
+ * 64 hexadecimal digits of its SHA-256. Nothing is lost: every item holds its parts as attributes, and keys are only
+ * built, never taken apart (but for a proxy's, whose item may be one that is not understood: `proxyIdOfKey`).
  */
 import { createHash } from 'node:crypto';
 import { type CheckRef, checkKey } from '../ports.ts';
@@ -72,6 +72,12 @@ export const ESTATE_KEY: ItemKey = { pk: STATE_PARTITION, sk: ESTATE_SORT_KEY };
 /** Key of a proxy. */
 export function proxyKey(proxyId: string): ItemKey {
   return { pk: PROXY_PARTITION, sk: PROXY_PREFIX + bounded(proxyId) };
+}
+
+/** The proxy of a sort key, whatever its item holds; `undefined` for the control item and for IDs that are hashed. */
+export function proxyIdOfKey(sk: string): string | undefined {
+  const name = sk.startsWith(PROXY_PREFIX) ? sk.slice(PROXY_PREFIX.length) : '';
+  return name === '' || name.startsWith(HASHED) ? undefined : name;
 }
 
 /** Key of the reconciler's control item. */

@@ -64,7 +64,7 @@ const end = z.looseObject({
 /** One proxy. */
 export const proxyData = z.looseObject({
   schema: z.literal(PROXY_STATE_SCHEMA),
-  proxyId: text,
+  proxyId: text.check(z.minLength(1)),
   spec: z.exactOptional(spec),
   fingerprint: z.exactOptional(text),
   generation: count,

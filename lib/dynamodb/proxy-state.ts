@@ -3,7 +3,7 @@ import { RUNNING } from '../proxies/run-state.ts';
 import { NO_MEMORY } from '../proxies/trust.ts';
 import type { ProxyStatePort, ReconcileControl, StoredProxies, StoredProxy } from '../proxy-ports.ts';
 import { decode, field } from './codec.ts';
-import { CONTROL_KEY, CONTROL_SORT_KEY, PROXY_PARTITION, PROXY_PREFIX, proxyKey } from './keys.ts';
+import { CONTROL_KEY, CONTROL_SORT_KEY, PROXY_PARTITION, proxyIdOfKey, proxyKey } from './keys.ts';
 import { controlData, proxyData } from './proxy-codec.ts';
 import { Table, type TableOptions } from './table.ts';
 
@@ -20,7 +20,13 @@ export function createDynamoProxyState(options: TableOptions): ProxyStatePort {
   };
 }
 
-/** A control item that is not understood stops everything: nobody knows whether an operator closed or killed. */
+/** Stands for a control item that is not understood. It stops everything: an operator may have closed or killed. */
+export const UNREADABLE_CONTROL: ReconcileControl = {
+  version: 0,
+  runState: { phase: 'stopped', kill: false },
+  memory: NO_MEMORY,
+};
+
 function sorted(items: readonly Record<string, unknown>[]): StoredProxies {
   const proxies: StoredProxy[] = [];
   const unreadable: { key: string; problem: string; proxyId?: string }[] = [];
@@ -31,22 +37,23 @@ function sorted(items: readonly Record<string, unknown>[]): StoredProxies {
       const read = decode(item, controlData);
       if ('problem' in read) {
         unreadable.push({ key, problem: read.problem });
-        control = { version: 0, runState: { phase: 'stopped', kill: false }, memory: NO_MEMORY };
+        control = UNREADABLE_CONTROL;
       } else control = { ...read.data, version: read.version };
       continue;
     }
-    const proxyId = idOf(item);
+    const proxyId = idOf(item, key);
     const named = proxyId === undefined ? {} : { proxyId };
     const read = decode(item, proxyData);
     if ('problem' in read) unreadable.push({ key, problem: read.problem, ...named });
-    else if (!key.startsWith(PROXY_PREFIX) || proxyKey(read.data.proxyId).sk !== key) {
-      unreadable.push({ key, problem: 'its key and its content name different things' });
+    else if (proxyKey(read.data.proxyId).sk !== key) {
+      unreadable.push({ key, problem: 'its key and its content name different things', ...named });
     } else proxies.push({ version: read.version, state: read.data });
   }
   return { control, proxies, unreadable };
 }
 
-function idOf(item: unknown): string | undefined {
-  const proxyId = field(field(item, 'data'), 'proxyId');
-  return typeof proxyId === 'string' ? proxyId : undefined;
+/** From the key, where it can be: whose item it is must be known though a newer schema calls everything otherwise. */
+function idOf(item: unknown, key: string): string | undefined {
+  const proxyId = proxyIdOfKey(key) ?? field(field(item, 'data'), 'proxyId');
+  return typeof proxyId === 'string' && proxyKey(proxyId).sk === key ? proxyId : undefined;
 }
