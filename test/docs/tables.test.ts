@@ -164,6 +164,8 @@ describe('the Consul ACL policy', () => {
       'node_prefix  read',
       'service_prefix  read',
       `key ${SETTINGS.POLICY_KEY.fallback} read`,
+      `key_prefix ${SETTINGS.PROXY_KEY_PREFIX.fallback}/ read`,
+      `key ${SETTINGS.PROXY_DEFAULTS_KEY.fallback} read`,
     ]);
   });
 });
