@@ -38,13 +38,12 @@ export interface Shared {
   readonly settings: Settings;
   readonly where: Whereabouts;
   readonly telemetry: Telemetry;
-  readonly deps: WatchDeps;
+  readonly deps: WatchDeps & { readonly wakeUps: WakeUpPort };
   readonly watchSettings: WatchSettings;
   /** For further adapters of the same systems. */
   readonly consulClient: ConsulClient;
   readonly ecsClient: ReturnType<typeof createEcsClient>;
   readonly tableOptions: TableOptions;
-  readonly wakeUps: WakeUpPort;
 }
 
 /**
@@ -91,6 +90,7 @@ async function wireShared(context: Invoked): Promise<Shared> {
     ecs: createEcsPort({ client: ecsClient, clock: systemClock }),
     state: createDynamoState(tableOptions),
     events: eventPort(settings, telemetry, redactor),
+    wakeUps: wakeUpPort(settings, telemetry),
     parsePolicy: (text: string) => {
       const parsed = parsePolicyDocument(text);
       return parsed.ok ? ({ ok: true, value: parsed.document } as const) : parsed;
@@ -109,7 +109,6 @@ async function wireShared(context: Invoked): Promise<Shared> {
     consulClient,
     ecsClient,
     tableOptions,
-    wakeUps: wakeUpPort(settings, telemetry),
   };
 }
 

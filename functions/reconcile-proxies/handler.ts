@@ -2,7 +2,7 @@
 import middy from '@middy/core';
 import type { Context, SQSBatchResponse } from 'aws-lambda';
 import { type Batch, type ProxyInput, parseInput } from './input.ts';
-import { type Reconciler, wire } from './wiring.ts';
+import { type Invocation, type Reconciler, wire } from './wiring.ts';
 
 /** Before Lambda ends the function, so that what was done can still be recorded. */
 const SPARE_MS = 2000;
@@ -29,16 +29,18 @@ function run(input: ProxyInput, reconciler: Reconciler, context: Context): Promi
   switch (input.action) {
     case 'batch':
       return seeTo(input.batch, reconciler, invocation);
-    case 'sync':
-      return reconciler.sync({ ...invocation, ...input });
+    case 'sync': {
+      const { action: _, ...options } = input;
+      return reconciler.sync(invocation, options);
+    }
     case 'status':
-      return reconciler.status(invocation);
+      return reconciler.status();
     case 'restart':
-      return reconciler.restart({ ...invocation, of: input.of });
+      return reconciler.restart(invocation, input.of);
     case 'close':
     case 'kill':
     case 'run':
-      return reconciler.change({ ...invocation, to: input.action });
+      return reconciler.operate(invocation, input.action);
   }
 }
 
@@ -46,15 +48,11 @@ function run(input: ProxyInput, reconciler: Reconciler, context: Context): Promi
  * One reconcile for all messages. They come back, all of them, where it concluded nothing; what is not understood does not:
  * it would never get better.
  */
-async function seeTo(
-  batch: Batch,
-  reconciler: Reconciler,
-  invocation: Parameters<Reconciler['seeTo']>[0],
-): Promise<SQSBatchResponse> {
+async function seeTo(batch: Batch, reconciler: Reconciler, invocation: Invocation): Promise<SQSBatchResponse> {
   const { messageIds, malformed, newestMs } = batch;
   if (malformed.length > 0) reconciler.dropped(malformed);
   if (messageIds.length === 0) return { batchItemFailures: [] };
-  const isDone = await reconciler.seeTo({ ...invocation, ...(newestMs === undefined ? {} : { newestMs }) });
+  const isDone = await reconciler.seeTo(invocation, newestMs);
   return { batchItemFailures: isDone ? [] : messageIds.map((itemIdentifier) => ({ itemIdentifier })) };
 }
 

@@ -6,16 +6,14 @@
 import * as z from 'zod/mini';
 import { schemaProblems } from '../../lib/config/schema-problems.ts';
 import { parseWakeUp } from '../../lib/sqs/wake-up.ts';
+import type { RestartTarget } from '../../lib/use-cases/reconcile/operate-proxies.ts';
 
 /** An understood invocation. */
 export type ProxyInput =
   | { readonly action: 'batch'; readonly batch: Batch }
   | { readonly action: 'sync'; readonly dryRun: boolean; readonly stops?: number }
-  | { readonly action: 'restart'; readonly of: RestartOf }
+  | { readonly action: 'restart'; readonly of: RestartTarget }
   | { readonly action: 'status' | 'close' | 'kill' | 'run' };
-
-/** Which proxies to restart: one, or all that run a task definition (a family, or one revision of it). */
-export type RestartOf = { readonly proxy: string } | { readonly taskDefinition: string };
 
 /** Messages of the queue. */
 export interface Batch {
@@ -141,8 +139,8 @@ function sentOf({ body, attributes }: SqsRecord): { readonly atMs: number | unde
   return { atMs: /^\d{1,15}$/.test(sent) ? Number(sent) : undefined };
 }
 
-function restartOf({ proxy, taskDefinition }: z.infer<typeof restart>): RestartOf {
-  if (proxy !== undefined && taskDefinition === undefined) return { proxy };
+function restartOf({ proxy, taskDefinition }: z.infer<typeof restart>): RestartTarget {
+  if (proxy !== undefined && taskDefinition === undefined) return { proxyId: proxy };
   if (taskDefinition !== undefined && proxy === undefined) return { taskDefinition };
   throw new InvalidInput([`input: allowed: ${restartError}`]);
 }

@@ -8,13 +8,19 @@ import { createDynamoState } from '../../lib/dynamodb/state.ts';
 import { createProxyEcsPort } from '../../lib/ecs/proxy-ecs-port.ts';
 import { ReadFailure } from '../../lib/ports.ts';
 import type { Telemetry } from '../../lib/telemetry/telemetry.ts';
+import {
+  operateProxies,
+  type ProxyOperations,
+  type RestartTarget,
+} from '../../lib/use-cases/reconcile/operate-proxies.ts';
+import { type ProxyStatus, proxyStatus } from '../../lib/use-cases/reconcile/proxy-status.ts';
 import { reconcile } from '../../lib/use-cases/reconcile/reconcile.ts';
 import type {
   ReconcileDeps,
   ReconcileResult,
   ReconcileSettings,
 } from '../../lib/use-cases/reconcile/reconcile-types.ts';
-import { say } from '../../lib/use-cases/say.ts';
+import { count, say } from '../../lib/use-cases/say.ts';
 import { PROXY_STARTED_BY, type Shared, wiredOnce } from '../shared-wiring.ts';
 
 /** One invocation. */
@@ -28,21 +34,23 @@ export interface Invocation {
 export interface Reconciler {
   readonly telemetry: Telemetry;
   /** For a batch of messages; false: they must come again. */
-  seeTo(request: Invocation & { readonly newestMs?: number }): Promise<boolean>;
-  sync(request: Invocation & { readonly dryRun: boolean; readonly stops?: number }): Promise<ReconcileResult>;
-  status(request: Invocation): Promise<unknown>;
-  restart(
-    request: Invocation & { readonly of: { readonly proxy: string } | { readonly taskDefinition: string } },
-  ): Promise<unknown>;
-  change(request: Invocation & { readonly to: 'close' | 'kill' | 'run' }): Promise<unknown>;
+  seeTo(invocation: Invocation, newestMs: number | undefined): Promise<boolean>;
+  sync(
+    invocation: Invocation,
+    options: { readonly dryRun: boolean; readonly stops?: number },
+  ): Promise<ReconcileResult>;
+  restart(invocation: Invocation, target: RestartTarget): Promise<ReconcileResult>;
+  /** `close`, `kill`, `run`. */
+  operate(
+    invocation: Invocation,
+    action: keyof Pick<ProxyOperations, 'close' | 'kill' | 'run'>,
+  ): Promise<ReconcileResult>;
+  status(): Promise<ProxyStatus>;
   /** Says that messages were not understood. */
   dropped(messageIds: readonly string[]): void;
   /** Says what ended an invocation: the table, or a fault of ours. */
   failed(error: unknown): void;
 }
-
-/** The schedule and people wait for another reconcile to end; messages need not: they come again. */
-const LEASE_PATIENCE_MS = 15_000;
 
 /** Wires once a process. Throws `InvalidSettings` or `SecretUnavailable`; neither holds a secret. */
 export const wire = wiredOnce(bind);
@@ -50,26 +58,38 @@ export const wire = wiredOnce(bind);
 function bind(shared: Shared): Reconciler {
   const deps = depsOf(shared);
   const settings = settingsOf(shared);
-  const request = ({ holder, remainingMs }: Invocation) => ({ holder, endsAtMs: systemClock.nowMs() + remainingMs });
-  const byHand = (invocation: Invocation) => ({ ...request(invocation), leasePatienceMs: LEASE_PATIENCE_MS });
+  const operations = operateProxies(deps, settings);
+  const caller = ({ holder, remainingMs }: Invocation) => ({ holder, endsAtMs: systemClock.nowMs() + remainingMs });
   return {
     telemetry: shared.telemetry,
-    async seeTo({ newestMs, ...invocation }) {
-      const newest = newestMs === undefined ? {} : { newestMessageMs: newestMs };
-      const result = await reconcile(deps, settings, { ...request(invocation), ...newest });
+    async seeTo(invocation, newestMessageMs) {
+      const newest = newestMessageMs === undefined ? {} : { newestMessageMs };
+      const result = tellDryRun(deps, await reconcile(deps, settings, { ...caller(invocation), ...newest }));
+      // What is covered is done; where the lease is held, a message of our own comes in place of these.
       return result.outcome !== 'done' || result.ok;
     },
-    sync: ({ dryRun, stops, ...invocation }) =>
-      reconcile(deps, settings, { ...byHand(invocation), dryRun, ...(stops === undefined ? {} : { stops }) }),
-    status: () => Promise.reject(new Error('not there yet')),
-    restart: () => Promise.reject(new Error('not there yet')),
-    change: () => Promise.reject(new Error('not there yet')),
+    async sync(invocation, options) {
+      const result = await operations.sync(caller(invocation), options);
+      return options.dryRun ? result : tellDryRun(deps, result);
+    },
+    restart: (invocation, target) => operations.restart(caller(invocation), target),
+    operate: (invocation, action) => operations[action](caller(invocation)),
+    status: () => proxyStatus(deps, settings),
     dropped: (messageIds) => say(deps, 'message-dropped', { messageIds }),
     failed: (error) => say(deps, error instanceof ReadFailure ? 'state-failed' : 'pass-failed', { error }),
   };
 }
 
-function depsOf({ deps, settings, consulClient, ecsClient, tableOptions, wakeUps }: Shared): ReconcileDeps {
+/** A deployment whose dry run is on reconciles as well as any, as far as its heartbeat goes, and its plans are for its log. */
+function tellDryRun(deps: ReconcileDeps, result: ReconcileResult): ReconcileResult {
+  if (result.outcome !== 'done' || !result.dryRun) return result;
+  const { ok, actions, waiting, problems, failures } = result;
+  if (ok) count(deps, 'Reconciles', 1);
+  say(deps, ok ? 'reconcile-done' : 'pass-failed', { dryRun: true, actions, waiting, problems, failures });
+  return result;
+}
+
+function depsOf({ deps, settings, consulClient, ecsClient, tableOptions }: Shared): ReconcileDeps {
   const { namespace, partition } = settings.consul;
   return {
     ...deps,
@@ -83,7 +103,6 @@ function depsOf({ deps, settings, consulClient, ecsClient, tableOptions, wakeUps
     proxyEcs: createProxyEcsPort({ client: ecsClient, clock: systemClock, startedBy: PROXY_STARTED_BY }),
     proxies: createDynamoProxyState(tableOptions),
     health: createDynamoState({ ...tableOptions, partition: HEALTH_PARTITION }),
-    wakeUps,
     hash: (text) => createHash('sha256').update(text).digest('hex'),
   };
 }

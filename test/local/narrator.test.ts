@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { EcsDouble } from '../../infra/local/ecs-double/double.ts';
+import type { TaskRecord } from '../../infra/local/ecs-double/model.ts';
 import type { Health } from '../../infra/local/stack/health-view.ts';
 import { Narrator, type StoryLine } from '../../infra/local/stack/narrator.ts';
 
@@ -90,7 +92,7 @@ describe('what the watcher decided', () => {
   it.each(['WARN', 'ERROR'])('a line of level %s is told, whatever it is', (level) => {
     narrator.hearLog(logged('consul-degraded', { problem: 'no answer' }, level));
 
-    expect(told()).toEqual(['watcher reports: consul-degraded: no answer']);
+    expect(told()).toEqual(['the log reports: consul-degraded: no answer']);
   });
 
   it.each(['', 'no JSON', '{"_aws":{}}', '[]', logged('pass-done', {})])('nothing is told of %j', (line) => {
@@ -115,5 +117,41 @@ describe('what the watcher decided', () => {
       'window over: 3 passes, 1 restart; the next window opens with the minute',
       'window over: lease-held',
     ]);
+  });
+});
+
+describe('proxies', () => {
+  const ID = `worker-${TASK}-proxy`;
+  const ecs = new EcsDouble({ nowMs: () => NOW_MS });
+  const overrides = { containerOverrides: [{ environment: [{ name: 'CONNECT_PROXY_ID', value: ID }] }] };
+  const pending = (): Readonly<TaskRecord> => {
+    const task = ecs.world.task(ecs.world.addTask({ family: 'sidecar', overrides }));
+    if (!task) throw new Error('no task');
+    return { ...task, lastStatus: 'PENDING' };
+  };
+
+  it('run and stop when ECS says so, and why', () => {
+    const before = pending();
+    narrator.hearTask({ ...before, lastStatus: 'RUNNING' }, before);
+    narrator.hearTask({ ...before, lastStatus: 'STOPPED', stoppedReason: `proxy ${ID}: no longer declared` }, before);
+
+    const name = `worker-01234567…-proxy: task ${before.id.slice(0, 8)}`;
+    expect(told()).toEqual([`proxy running: ${name}, says ECS`, `proxy stopped: ${name}; no longer declared`]);
+    expect(lines.map(({ task }) => task)).toEqual([ID, ID]);
+  });
+
+  it('have checks, too, which are called by their ID', () => {
+    for (const status of ['passing', 'critical']) {
+      narrator.hearHealth(new Map([['c', { serviceId: ID, service: 'sidecar', name: 'sidecar health', status }]]));
+    }
+
+    expect(told()).toEqual(['check critical: worker-01234567…-proxy: "sidecar health", says Consul']);
+    expect(narrator.isHealthy).toBe(false);
+  });
+
+  it('that end are told once, by ECS', () => {
+    narrator.hearLog(logged('proxy-ended', { proxyId: ID }, 'WARN'));
+
+    expect(told()).toEqual([]);
   });
 });

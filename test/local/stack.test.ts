@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { putToConsul } from '../../infra/local/stack/consul-api.ts';
 import { followHealth } from '../../infra/local/stack/health-view.ts';
 import type { StoryLine } from '../../infra/local/stack/narrator.ts';
+import { GATEWAY } from '../../infra/local/stack/samples.ts';
 import { startSchedule } from '../../infra/local/stack/schedule.ts';
-import { type Stack, type StackOptions, startStack } from '../../infra/local/stack/stack.ts';
+import { PROXY_STARTED_BY, type Stack, type StackOptions, startStack } from '../../infra/local/stack/stack.ts';
 import { beginStory, type Story } from '../../infra/local/stack/story.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { consulsToTry } from './real-consul-for-tests.ts';
@@ -99,6 +101,44 @@ it('a sample that is told to stop leaves Consul', async () => {
 
   await expect.poll(() => stack.consul.double?.agent.services.size, { timeout: 5000 }).toBe(0);
   await expect.poll(() => fetch(`${sample?.url}/health`).catch(() => 'gone'), { timeout: 5000 }).toBe('gone');
+});
+
+it('knows the tasks of reconcile-proxies by the same startedBy', async () => {
+  const shared = await import('../../functions/shared-wiring.ts');
+  expect(PROXY_STARTED_BY).toBe(shared.PROXY_STARTED_BY);
+});
+
+it('a proxy that is declared in KV is started, crashes, and is started again by nothing but its event', async () => {
+  const stack = await startStack({ consul: 'double', samples: [] });
+  closers.push(() => stack.close());
+  const { document, id } = GATEWAY;
+  await putToConsul(stack.consul.url, `kv/ecs-check-restart/proxies/${id}`, document);
+  await stack.reconcileProxies.invoke({ action: 'sync' });
+  await expect.poll(() => stack.proxies.tasks.size, { timeout: 10_000 }).toBe(1);
+  const [first] = stack.proxies.tasks.values();
+  expect(stack.consul.double?.agent.services.has(id)).toBe(true);
+
+  stack.ecs.world.exitTask(first?.taskId ?? '');
+  await expect
+    .poll(() => [...stack.proxies.tasks.keys()].filter((taskId) => taskId !== first?.taskId), { timeout: 15_000 })
+    .toHaveLength(1);
+  const launches = stack.ecs.callsOf('RunTask');
+  expect(launches.map(({ input }) => input.startedBy)).toEqual([PROXY_STARTED_BY, PROXY_STARTED_BY]);
+  expect(stack.queue.deadLetters).toEqual([]);
+});
+
+it('a family that is not on the allow-list is never run, and the report says so', async () => {
+  const settings = { PROXY_FAMILIES: 'sidecar' };
+  const stack = await startStack({ consul: 'double', samples: [], settings });
+  closers.push(() => stack.close());
+  await putToConsul(stack.consul.url, `kv/ecs-check-restart/proxies/${GATEWAY.id}`, GATEWAY.document);
+
+  await expect(stack.reconcileProxies.invoke({ action: 'sync' })).resolves.toMatchObject({
+    ok: true,
+    actions: [],
+    problems: [{ proxyId: GATEWAY.id, reason: 'declaration-invalid' }],
+  });
+  expect(stack.ecs.callsOf('RunTask')).toEqual([]);
 });
 
 it('two stacks run beside each other', async () => {

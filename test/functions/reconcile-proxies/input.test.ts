@@ -99,10 +99,13 @@ describe('what is invoked by the schedule or by hand', () => {
     [{ action: 'run' }],
   ])('%j is taken as it is', (event) => expect(parseInput(event)).toEqual(event));
 
-  it.each([[{ proxy: 'web-1-proxy' }], [{ taskDefinition: 'envoy' }], [{ taskDefinition: 'envoy:3' }]])(
-    'a restart is of %j',
-    (of) => expect(parseInput({ action: 'restart', ...of })).toEqual({ action: 'restart', of }),
-  );
+  it.each([
+    [{ proxy: 'web-1-proxy' }, { proxyId: 'web-1-proxy' }],
+    [{ taskDefinition: 'envoy' }, { taskDefinition: 'envoy' }],
+    [{ taskDefinition: 'envoy:3' }, { taskDefinition: 'envoy:3' }],
+  ])('a restart of %j', (keys, of) => {
+    expect(parseInput({ action: 'restart', ...keys })).toEqual({ action: 'restart', of });
+  });
 
   it.each([
     [{ action: 'restart' }, /^input: allowed: either proxy/],
