@@ -3,7 +3,7 @@
  * each check is kept with the heartbeat.
  */
 import type { BrakeEvent } from '../brakes/facts.ts';
-import { globMatches } from '../check-restart/glob.ts';
+import { anyGlobMatches } from '../check-restart/glob.ts';
 import type { EventCode } from '../event-codes.ts';
 import { checkKey, type OutgoingEvent } from '../ports.ts';
 import type { Watcher } from './decide-pass.ts';
@@ -23,6 +23,9 @@ const EVENT_TYPES: Readonly<Record<BrakeEvent['type'], string>> = {
   'estate-breaker-opened': 'Estate Breaker Opened',
   'estate-breaker-closed': 'Estate Breaker Closed',
 };
+
+/** Reports that are not a pass's: of open claims, and of the reconciler. */
+const KEPT_BY_OTHERS = ['claim *', 'proxy *'];
 
 /** Logs and publishes what changed since it was last told, and every restart. */
 export async function tellPass(watcher: Watcher, result: PassResult, report: PassReport): Promise<void> {
@@ -92,7 +95,7 @@ async function keepHistory({ deps }: Watcher, { restarts, atMs }: PassReport): P
 
 /** What is no longer bad is forgotten, so that it is news when it comes again. */
 function replaceReports({ memory }: Watcher, said: ReadonlyMap<string, string>, options: PassOptions): void {
-  const isOurs = (key: string) => options.service === undefined && !globMatches('claim *', key);
+  const isOurs = (key: string) => options.service === undefined && !anyGlobMatches(KEPT_BY_OTHERS, key);
   for (const key of [...memory.reported.keys()]) if (isOurs(key) && !said.has(key)) memory.reported.delete(key);
   for (const [key, word] of said) memory.reported.set(key, word);
 }

@@ -166,6 +166,7 @@ export class ReconcileWorld {
 
   /** Tasks of ours that have not stopped. */
   running(proxyId?: string): Readonly<TaskRecord>[] {
+    this.ecs.world.advance();
     return this.ecs.world
       .tasks()
       .filter((task) => task.startedBy === STARTED_BY && task.lastStatus !== 'STOPPED')

@@ -40,9 +40,10 @@ export async function carryOut(
   const done: CarriedOut[] = [];
   for (const kind of ORDER) {
     const ofKind = actions.filter((action) => action.kind === kind);
-    await inParallel(ofKind, PARALLEL_CALLS, async (action) => {
-      if (await mayAct()) done.push({ action, outcome: await call(deps, action) });
-    });
+    const ended = await inParallel(ofKind, PARALLEL_CALLS, async (action) =>
+      (await mayAct()) ? { action, outcome: await call(deps, action) } : undefined,
+    );
+    done.push(...ended.filter((one) => one !== undefined));
   }
   return done;
 }
