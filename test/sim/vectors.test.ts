@@ -37,6 +37,27 @@ test('C22: the timer is frozen during maintenance: restart at 57s, one pass eith
   expect(restarts.map(({ at }) => at)).toEqual([expect.stringMatching(/^5[678]s$/)]);
 });
 
+test('a check of a proxy is judged by the reconciler: its task is restarted, and not by the watcher as well', async () => {
+  const declared = [['0s', { taskDefinition: 'envoy:1', execMode: 'task' }]];
+  const timeline = [
+    ['0s', 'passing'],
+    ['20s', 'critical'],
+    ['45s', 'passing'],
+  ];
+  const file = JSON.stringify({
+    duration: '60s',
+    policy: { limit: 3, interval: '5s', grace: '10s' },
+    tasks: { 'web-1': {} },
+    proxies: [{ id: 'web-proxy', declared }],
+    checks: [{ id: 'ready', task: 'web-proxy', timeline }],
+  });
+  const read = parseScenarios(file);
+  if (!read.ok || !read.scenarios[0]) throw new Error('no scenario');
+  const { restarts, skipped, proxies } = await playScenario(read.scenarios[0], '');
+  expect(restarts).toMatchObject([{ task: 'web-proxy', check: 'ready', at: '30s', action: 'stop-task' }]);
+  expect([skipped, proxies]).toEqual([[], { 'web-proxy': { launches: ['1s', '30s'], stops: ['30s'] } }]);
+});
+
 describe('an expectation that is not what happens', () => {
   const [first] = scenariosOf(CASES).filter(({ name }) => name === 'C01a');
 
