@@ -136,20 +136,24 @@ export interface ConsulPort {
 
 /** Identity of a check: IDs are unique per node only. */
 export function checkKey(check: Pick<CheckRef, 'partition' | 'namespace' | 'node' | 'checkId'>): string {
-  return joined([check.partition, check.namespace, check.node, check.checkId]);
+  return joined(check, check.checkId);
 }
 
 /** Identity of a service instance: service IDs are unique per node (and namespace) only. */
 export function instanceKey(instance: Pick<InstanceRef, 'partition' | 'namespace' | 'node' | 'serviceId'>): string {
-  return joined([instance.partition, instance.namespace, instance.node, instance.serviceId]);
+  return joined(instance, instance.serviceId);
+}
+
+function joined(of: Pick<InstanceRef, 'partition' | 'namespace' | 'node'>, id: string): string {
+  return `${encoded(of.partition)}/${encoded(of.namespace)}/${encoded(of.node)}/${encoded(id)}`;
 }
 
 /** What encoding leaves as it is; with a thousand bad checks keys are made ten thousand times a pass. */
 const PLAIN = /^[\w.-]*$/;
 
 /** Half a surrogate pair in a name must not end a pass. */
-function joined(parts: readonly string[]): string {
-  return parts.map((part) => (PLAIN.test(part) ? part : encodeURIComponent(part.toWellFormed()))).join('/');
+function encoded(part: string): string {
+  return PLAIN.test(part) ? part : encodeURIComponent(part.toWellFormed());
 }
 
 // ------------------------------------------------------------------------------------------------------- ECS
