@@ -4,6 +4,7 @@ import { findConsul, startRealConsul } from '../../infra/local/real-consul.ts';
 import { benchEstate } from './estate.ts';
 import { type BenchResult, isMet, save, tableOf } from './figures.ts';
 import { benchLatency } from './latency.ts';
+import { benchProxies } from './proxies.ts';
 import { benchRequests } from './requests.ts';
 
 const HELP = `npm run bench [-- NAME...] [--quick] [--rounds N] [--tries N]
@@ -11,7 +12,8 @@ const HELP = `npm run bench [-- NAME...] [--quick] [--rounds N] [--tries N]
 NAME     estate    passes over 100,000 checks, against reading every check (default; 2 min)
          latency   from a check turning critical, or a deadline, to StopTask, idle and under load (4 min)
          requests  what a window of 50 s asks of Consul while others write 50 checks a second (1 min)
-         all       the three
+         proxies   a reconcile of 1,000 running proxies, and of a burst of events (1 min; on doubles alone)
+         all       the four
 
 --quick        a tenth of it and without bounds, to see that it works
 --rounds N     rounds of the estate's passes (default 5)
@@ -22,7 +24,7 @@ Needs a real Consul: $CONSUL_BIN, the PATH, or Debian's package, which is fetche
 below reports/. Ends with 1 when a bound is not met, with 2 when nothing could be measured.
 `;
 
-const NAMES = ['estate', 'latency', 'requests'] as const;
+const NAMES = ['estate', 'latency', 'requests', 'proxies'] as const;
 type Name = (typeof NAMES)[number];
 
 interface Wanted {
@@ -86,6 +88,7 @@ function countFrom(name: string, text: string | undefined, otherwise: number): n
 }
 
 async function measure(name: Name, consulPath: string, { quick, rounds, tries }: Wanted): Promise<BenchResult> {
+  if (name === 'proxies') return benchProxies({ proxies: quick ? 100 : 1000, rounds, progress });
   if (name === 'latency') return benchLatency({ consul: consulPath, tries, progress });
   if (name === 'requests') return benchRequests({ consul: consulPath, windowMs: quick ? 5000 : 50_000, progress });
   const consul = await startRealConsul(consulPath);
