@@ -4,8 +4,9 @@ import { readFile } from 'node:fs/promises';
 /** To a child, on its command line as JSON. */
 export interface ChildTask {
   readonly consulUrl: string;
-  readonly ecsUrl: string;
-  /** With a table the state is kept there, else in memory. */
+  /** The ECS double; absent = ECS answers at once. */
+  readonly ecsUrl?: string;
+  /** Of dynalite, where the table keeps the state; absent = it is kept in memory. */
   readonly tableUrl?: string;
   /** Passes, or readings, after the first. */
   readonly next: number;
@@ -21,6 +22,9 @@ export interface PassesMeasured {
   /** From the first write of a check to the end of the last, and how many there were. */
   readonly writesMs: number;
   readonly writes: number;
+  /** The same of the descriptions of tasks. */
+  readonly describeMs: number;
+  readonly described: number;
   /** Reading all of it back, as the next invocation does. */
   readonly loadMs: number;
   readonly peakMb: number;

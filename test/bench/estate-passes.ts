@@ -1,19 +1,24 @@
 /**
- * Child process: the watcher's passes over the estate, with the real adapters and telemetry. The first one begins with
- * nothing, as the first invocation of a deployment does; the next ones follow at once in the same open window.
+ * Child process: the watcher's passes over the estate, with the real Consul adapter and telemetry; with ECS and table, or
+ * without both. The first pass begins with nothing, as the first invocation of a deployment does; the next ones follow at
+ * once, as in an open window.
  */
 import { MemoryState } from '../../infra/local/memory-state.ts';
 import { countsWarnings } from '../../lib/check-restart/policy.ts';
-import type { StatePort, UnhealthyWatch } from '../../lib/ports.ts';
+import type { DescribedTasks, UnhealthyWatch } from '../../lib/ports.ts';
 import { createRedactor } from '../../lib/telemetry/redact.ts';
 import { createTelemetry } from '../../lib/telemetry/telemetry.ts';
 import type { Watcher } from '../../lib/use-cases/decide-pass.ts';
 import { policyInForce } from '../../lib/use-cases/policy-in-force.ts';
 import { runPass } from '../../lib/use-cases/run-pass.ts';
 import { rememberedFrom } from '../../lib/use-cases/watch-memory.ts';
+import type { WatchDeps } from '../../lib/use-cases/watch-types.ts';
 import { SETTINGS, tableState, wire } from '../e2e/watch-stage.ts';
 import { peakMb, taskOfChild, tell } from './estate-messages.ts';
 
+/** A port that nobody listens on. */
+const NOWHERE = 'http://127.0.0.1:9';
+const RUNS_FOR_MS = 3_600_000;
 const never = new AbortController().signal;
 const telemetry = createTelemetry({ serviceName: 'bench', logLevel: 'info', redactor: createRedactor() });
 
@@ -22,8 +27,17 @@ void main();
 async function main(): Promise<void> {
   const { consulUrl, ecsUrl, tableUrl, next } = taskOfChild();
   const state = tableUrl === undefined ? new MemoryState() : tableState(tableUrl);
-  const writesMeasured = timeWrites(state);
-  const { deps, close } = wire({ consulUrl, ecsUrl, state, telemetry });
+  const wired = wire({ consulUrl, ecsUrl: ecsUrl ?? NOWHERE, state, telemetry });
+  const ecs = { ...wired.deps.ecs, ...(ecsUrl === undefined ? { describeTasks: describeAtOnce } : {}) };
+  const deps: WatchDeps = { ...wired.deps, ecs };
+  const writes = spanOf((save) => {
+    const { saveCheck } = state;
+    state.saveCheck = (check) => save(saveCheck.call(state, check), 1);
+  });
+  const descriptions = spanOf((describe) => {
+    const { describeTasks } = ecs;
+    ecs.describeTasks = (cluster, tasks) => describe(describeTasks.call(ecs, cluster, tasks), tasks.length);
+  });
 
   const startMs = performance.now();
   const memory = rememberedFrom(await deps.state.load());
@@ -44,14 +58,17 @@ async function main(): Promise<void> {
   const loadMs = performance.now() - loadStartMs;
   telemetry.flush();
   await watch.close();
-  await close();
+  await wired.close();
   const tracked = [...memory.tracked.values()];
   tell({
     firstMs,
     nextMs,
     tracked: tracked.length,
     counting: tracked.filter(({ current }) => current?.streak).length,
-    ...writesMeasured(),
+    writes: writes().items,
+    writesMs: writes().ms,
+    described: descriptions().items,
+    describeMs: descriptions().ms,
     loadMs,
     peakMb: await peakMb(),
   });
@@ -64,18 +81,27 @@ async function pass(watcher: Watcher, watch: UnhealthyWatch): Promise<void> {
   }
 }
 
-/** Puts a watch on the state's writes of checks. */
-function timeWrites(state: StatePort) {
-  const save = state.saveCheck.bind(state);
+/** How long something was under way, from its first call to the end of its last, and for how many items. */
+function spanOf(
+  watch: (over: <Answer>(answer: Promise<Answer>, items: number) => Promise<Answer>) => void,
+): () => { readonly ms: number; readonly items: number } {
   let firstAtMs: number | undefined;
   let lastAtMs = 0;
-  let writes = 0;
-  state.saveCheck = async (check) => {
+  let items = 0;
+  watch(async (answer, count) => {
     firstAtMs ??= performance.now();
-    const result = await save(check);
+    const given = await answer;
     lastAtMs = performance.now();
-    writes += 1;
-    return result;
-  };
-  return () => ({ writes, writesMs: lastAtMs - (firstAtMs ?? lastAtMs) });
+    items += count;
+    return given;
+  });
+  return () => ({ ms: lastAtMs - (firstAtMs ?? lastAtMs), items });
+}
+
+/** Everything that it is asked for runs, for an hour. */
+async function describeAtOnce(cluster: string, tasks: readonly string[]): Promise<DescribedTasks> {
+  const startedAtMs = Date.now() - RUNS_FOR_MS;
+  const running = { lastStatus: 'RUNNING', desiredStatus: 'RUNNING', startedAtMs, awsvpc: false };
+  const rest = { clusterArn: cluster, taskDefinitionArn: 'task-definition/web:1', addresses: [], hostPorts: [] };
+  return { tasks: new Map(tasks.map((arn) => [arn, { arn, ...running, ...rest }])), missing: new Set() };
 }
