@@ -14,6 +14,7 @@ import { type Decision, decidePass, type Watcher } from '../decide-pass.ts';
 import type { PlannedRestart, Refusal } from '../plan-restarts.ts';
 import { policyInForce } from '../policy-in-force.ts';
 import type { Outcome } from '../report-pass.ts';
+import { say } from '../say.ts';
 import { heartbeatOf, saveHeartbeat } from '../watch.ts';
 import { rememberedFrom } from '../watch-memory.ts';
 import { finishPass, plannedOnly } from '../watch-pass.ts';
@@ -100,6 +101,7 @@ async function openPass(
     mapping: { ...settings.watch.mapping, allowedClusters: ['*'] },
   };
   const stored = await own.state.load();
+  for (const { key, problem } of stored.unreadable) say(deps, 'unreadable-item', { key, problem });
   const memory = rememberedFrom(stored);
   const loaded = heartbeatOf(memory);
   // What is remembered of a task that is no proxy's any more says nothing: the next one starts afresh.

@@ -28,6 +28,9 @@ const PROBLEM_CODES: Partial<Record<ProxyReason, EventCode>> = {
   'ecs-error': 'ecs-failed',
 };
 
+/** Told as long as they last: their alarms wait for the third line, so that a blip is none. */
+const OUTAGES: ReadonlySet<EventCode> = new Set<EventCode>(['ecs-failed', 'declarations-doubtful']);
+
 const EVENT_TYPES: Readonly<Record<DoneAction['kind'], string>> = {
   start: 'Proxy Launched',
   stop: 'Proxy Stopped',
@@ -113,7 +116,7 @@ function tellProblems(deps: ReconcileDeps, { problems, health, report, failures 
   const said = new Map<string, string>();
   const tell = (key: string, word: string, code: EventCode, fields: Readonly<Record<string, unknown>>) => {
     said.set(key, word);
-    if (reported.get(key) !== word) say(deps, code, fields);
+    if (reported.get(key) !== word || OUTAGES.has(code)) say(deps, code, fields);
   };
   for (const problem of problems) {
     const code = PROBLEM_CODES[problem.reason];
