@@ -39,6 +39,32 @@ describe('a window', () => {
     expect((await world.state.load()).checks).toEqual([]);
   });
 
+  test('restarts on details that are read in that very pass: what it knew from before may be out of date', async () => {
+    const world = new WatchWorld({ checkRestart: { limit: 3, interval: '7s', grace: '0s' } });
+    world.one();
+    const optOut = () => {
+      for (const [key, one] of world.consul.instances) {
+        world.consul.instances.set(key, { ...one, meta: { ...one.meta, 'check-restart-limit': '0' } });
+      }
+    };
+    await runWindow(world, [[5000, optOut]]);
+    expect(world.consul.callsOf('describeInstances').map(({ atMs }) => atMs - START_MS)).toEqual([0, 14_000]);
+    expect(stoppedAt(world)).toEqual([]);
+  });
+
+  test('looks an absent check up at most every 30s, however often it is woken', async () => {
+    const world = new WatchWorld({ checkRestart: { limit: 100, interval: '60s', grace: '0s' } });
+    const { checkId } = world.one('web');
+    const other = world.one('api');
+    const flaps = Array.from(
+      { length: 20 },
+      (_, n) => [2000 + n * 2000, () => world.consul.set(other.checkId, { createIndex: 1000 + n })] as const,
+    );
+    const { passes } = done(await runWindow(world, [[1000, () => world.consul.set(checkId, 'absent')], ...flaps]));
+    expect(passes).toBeGreaterThan(20);
+    expect(world.consul.callsOf('lookUpChecks').map(({ atMs }) => atMs - START_MS)).toEqual([1000, 31_000]);
+  });
+
   test('leaves at least a second between two passes that changes caused', async () => {
     const world = new WatchWorld({ checkRestart: { limit: 100, interval: '60s', grace: '0s' } });
     const { checkId } = world.one('web', { status: 'passing' });
