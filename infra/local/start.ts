@@ -127,16 +127,18 @@ function introduce({ consul, ecsUrl, dynamoDbUrl, events }: Stack, { logPath }: 
   tell({ kind: 'other', headline: 'stack up', text: 'sample tasks are starting' });
 }
 
-function explain({ samples }: Stack, { invokePath }: SessionFiles): void {
+function explain({ samples, consul }: Stack, { invokePath }: SessionFiles): void {
   const byService = [...samples.tasks.values()].sort(
     (one, other) => one.service.localeCompare(other.service) || one.port - other.port,
   );
   const apps = byService.map(({ service, url }) => `  curl -X PUT ${url}/break    # ${service}; /heal mends it\n`);
   print(`
 Break one yourself (a replacement keeps its address):
-${apps.join('')}Ask the functions:
+${apps.join('')}Declare a proxy yourself (DELETE ends it), then ask for a sync, or wait for the minute:
+  curl -X PUT ${consul.url}/v1/kv/ecs-check-restart/proxies/mine --data '{"taskDefinition":"gateway","cluster":"default"}'
+Ask the functions:
   npx osls invoke local -f watchChecks $(cat ${invokePath}) --data '{"action":"status"}'
-  npx osls invoke local -f reconcileProxies $(cat ${invokePath}) --data '{"action":"status"}'
+  npx osls invoke local -f reconcileProxies $(cat ${invokePath}) --data '{"action":"sync"}' # or status, restart, …
 Ctrl-C ends it.
 
 `);

@@ -20,8 +20,8 @@ interface Invoked {
 }
 
 /** Runs it as the line that `npm start` prints does. */
-function invokeLocal(...data: readonly string[]): Promise<Invoked> {
-  const args = [OSLS, 'invoke', 'local', '-f', 'watchChecks', ...invokeOptions(stack.environment), ...data];
+function invokeLocal(functionKey: 'watchChecks' | 'reconcileProxies', ...data: readonly string[]): Promise<Invoked> {
+  const args = [OSLS, 'invoke', 'local', '-f', functionKey, ...invokeOptions(stack.environment), ...data];
   const env = { PATH: process.env.PATH, AWS_EC2_METADATA_DISABLED: 'true', SLS_INTERACTIVE_SETUP_ENABLE: '' };
   return new Promise((resolve) => {
     const child = execFile(process.execPath, args, { cwd: ROOT, env }, (error, stdout, stderr) => {
@@ -38,21 +38,30 @@ function resultIn(output: string): unknown {
 }
 
 it('runs a pass of the deployed bundle on the local stack and prints its report', async () => {
-  const { status, output } = await invokeLocal();
+  const { status, output } = await invokeLocal('watchChecks');
 
   expect({ status, output }).toMatchObject({ status: 0, output: expect.stringContaining('"code":"pass-done"') });
   expect(resultIn(output)).toMatchObject({ ok: true, failures: [], restarts: [], policy: { source: 'consul' } });
 });
 
 it('tells the status', async () => {
-  const { status, output } = await invokeLocal('--data', '{"action":"status"}');
+  const { status, output } = await invokeLocal('watchChecks', '--data', '{"action":"status"}');
 
   expect(status).toBe(0);
   expect(resultIn(output)).toMatchObject({ status: 'OK', problems: [], consul: { reachable: true } });
 });
 
+it('runs a dry sync of proxies, and tells their status', async () => {
+  const sync = await invokeLocal('reconcileProxies', '--data', '{"action":"sync","dryRun":true}');
+  const status = await invokeLocal('reconcileProxies', '--data', '{"action":"status"}');
+
+  expect([sync.status, status.status]).toEqual([0, 0]);
+  expect(resultIn(sync.output)).toMatchObject({ outcome: 'done', ok: true, dryRun: true, declared: 0, actions: [] });
+  expect(resultIn(status.output)).toMatchObject({ status: 'OK', runState: { phase: 'running' }, proxies: [] });
+});
+
 it('refuses an input that it does not understand: names it, does nothing, and fails', async () => {
-  const { status, output } = await invokeLocal('--data', '{"action":"pass","dryRun":"yes"}');
+  const { status, output } = await invokeLocal('watchChecks', '--data', '{"action":"pass","dryRun":"yes"}');
 
   expect(status).toBe(1);
   expect(resultIn(output)).toMatchObject({

@@ -127,6 +127,26 @@ it('a proxy that is declared in KV is started, crashes, and is started again by 
   expect(stack.queue.deadLetters).toEqual([]);
 });
 
+it('a proxy whose check turns bad is restarted by a message of the watcher, which does not touch it itself', async () => {
+  const stack = await startStack({ consul: 'double', samples: [], policy: AT_ONCE });
+  closers.push(() => stack.close());
+  await putToConsul(stack.consul.url, `kv/ecs-check-restart/proxies/${GATEWAY.id}`, GATEWAY.document);
+  closers.unshift(startSchedule(stack.watchChecks, 'window', { onResult: () => {}, onFailure: () => {} }));
+  await stack.reconcileProxies.invoke({ action: 'sync' });
+  await expect.poll(() => stack.proxies.tasks.size, { timeout: 10_000 }).toBe(1);
+  // Out of its grace, and every message about its start is seen to.
+  await systemClock.sleepUntil(afterMs(5000));
+  await expect.poll(() => stack.queue.waiting + stack.queue.running, { timeout: 10_000 }).toBe(0);
+  const [program] = stack.proxies.tasks.values();
+  await fetch(`${program?.url}/break`, { method: 'PUT' });
+
+  await expect.poll(() => stack.ecs.callsOf('StopTask').length, { timeout: 15_000 }).toBe(1);
+  const [stop] = stack.ecs.callsOf('StopTask');
+  expect(stop?.input).toMatchObject({ reason: expect.stringContaining('proxy gateway: unhealthy') });
+  expect(String(stop?.input.task)).toContain(program?.taskId);
+  await expect.poll(() => stack.ecs.callsOf('RunTask').length, { timeout: 10_000 }).toBe(2);
+}, 60_000);
+
 it('a family that is not on the allow-list is never run, and the report says so', async () => {
   const settings = { PROXY_FAMILIES: 'sidecar' };
   const stack = await startStack({ consul: 'double', samples: [], settings });
