@@ -5,6 +5,7 @@
  * Real Consul, the real adapters, the ECS double over HTTP, dynalite, all doubles in this process. The two kinds are
  * measured at the same time, each in a window, a Consul and a table of its own, so that neither is the other's change.
  */
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type RealConsul, startRealConsul } from '../../infra/local/real-consul.ts';
 import { inParallel } from '../../lib/in-parallel.ts';
@@ -57,11 +58,14 @@ interface Measured {
 /** Runs it. Throws when a restart is missing, comes twice, out of order or before its time. */
 export async function benchLatency(options: LatencyOptions): Promise<BenchResult> {
   const measured: Measured[] = [];
+  const pauses: Figure[] = [];
   let version = '';
   for (const loaded of [false, true]) {
     options.progress(
       `${options.tries} tries of each kind, ${loaded ? `${WRITES_PER_SECOND} writes a second` : 'idle'}`,
     );
+    const pause = monitorEventLoopDelay({ resolution: 5 });
+    pause.enable();
     const both = (['at-once', 'deadline'] as const).map(async (kind) => {
       const consul = await startRealConsul(options.consul);
       version = consul.version;
@@ -72,11 +76,15 @@ export async function benchLatency(options: LatencyOptions): Promise<BenchResult
       }
     });
     measured.push(...(await Promise.all(both)));
+    pause.disable();
+    // Doubles, watchers and clocks share this process: what a busy machine takes from it is in every figure above.
+    const name = `longest pause of the process, ${loaded ? 'under load' : 'idle'}`;
+    pauses.push({ name, value: pause.max / 1e6, unit: 'ms' });
   }
   return {
     bench: 'latency',
     setting: { tries: options.tries, consul: version, writesPerSecond: WRITES_PER_SECOND },
-    figures: [...measured.flatMap(figuresOf), ...doublesOf(measured)],
+    figures: [...measured.flatMap(figuresOf), ...pauses, ...doublesOf(measured)],
     raw: { measured },
   };
 }
