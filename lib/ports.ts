@@ -253,6 +253,8 @@ export interface Heartbeat {
   readonly settleUntilMs?: number;
   /** When it was last proved that the token sees something. */
   readonly provedMs?: number;
+  /** Keys of checks whose states could not be written: what the table has of them is older than this heartbeat says. */
+  readonly unsaved?: readonly string[];
   /** Check key → reason word last logged. Bounded. */
   readonly reported: Readonly<Record<string, string>>;
 }

@@ -132,6 +132,7 @@ export const heartbeatData = z.looseObject({
   atMs: ms,
   settleUntilMs: optionalMs,
   provedMs: optionalMs,
+  unsaved: z.exactOptional(z.array(text)),
   reported: z.record(text, text),
 } satisfies Shape<Heartbeat>);
 

@@ -133,6 +133,7 @@ async function settle(
   switch (effect.kind) {
     case 'done':
       await update((service) => without(service, claim));
+      if (claim.outcome === 'open') await tellLate(deps, key, claim, nowMs);
       memory.confirmedMs.delete(claim.taskArn);
       memory.reported.delete(`claim ${claim.taskArn}`);
       return say(deps, 'restart-confirmed', fields);
@@ -143,6 +144,7 @@ async function settle(
       alarmIfLate(deps, memory, claim, fields, nowMs);
       const { deploymentId } = effect;
       if (claim.outcome === 'accepted' && claim.deploymentId === deploymentId) return;
+      if (claim.outcome === 'open') await tellLate(deps, key, claim, nowMs);
       const accept = (one: Claim): Claim => ({
         ...one,
         outcome: 'accepted',
@@ -190,8 +192,31 @@ async function settleWithoutEffect(
   }
   memory.services.set(key, { ...claimed, version: current.version + 1 });
   say(deps, 'restart-repeated', fields);
-  const { failure } = await record(deps, memory, key, again, await act(deps, again, owner), nowMs);
-  if (failure) throw failure;
+  const result = await record(deps, memory, key, again, await act(deps, again, owner), nowMs);
+  if (result.kind === 'acted' && result.outcome === 'accepted') await tellLate(deps, key, again, nowMs);
+  if (result.failure) throw result.failure;
+}
+
+/**
+ * A restart whose pass never told of it: killed, or left without an answer. It gets its event and its line of history now,
+ * rather twice than never.
+ */
+async function tellLate(deps: WatchDeps, key: string, claim: Claim, nowMs: number): Promise<void> {
+  const { cluster, ownerName } = parseOwnerKey(key);
+  const detail = {
+    task: shortTask(claim.taskArn),
+    cluster,
+    service: claim.consulService,
+    owner: ownerName,
+    check: claim.checkName,
+    atMs: claim.claimedAtMs,
+    action: claim.action,
+    outcome: 'accepted',
+    toldLateMs: nowMs - claim.claimedAtMs,
+  };
+  say(deps, claim.action === 'stop-task' ? 'restart-accepted' : 'deployment-forced', detail);
+  await deps.events.publish([{ type: 'Restart', detail }]);
+  await deps.state.appendHistory({ atMs: nowMs, kind: 'restart', detail });
 }
 
 function alarmIfLate(

@@ -77,6 +77,8 @@ export interface WatchMemory {
   settleUntilMs: number | undefined;
   /** When it was last proved that the token sees something. */
   provedMs: number | undefined;
+  /** Checks that another pass wrote while this one knew better or worse; of the table's state of them nothing is believed. */
+  readonly distrusted: Set<string>;
   /** Consecutive failed passes; one line is logged for the first. */
   failedPasses: number;
 }
@@ -84,14 +86,19 @@ export interface WatchMemory {
 /** How many reports are remembered; beyond that a line may be logged again by a later invocation. */
 const MAX_REPORTED = 4000;
 
+/** More checks than this that could not be written: the heartbeat stays what it was, and all of it counts as a gap. */
+const MAX_UNSAVED = 500;
+
 /** Memory from a read of the table. */
 export function rememberedFrom(stored: StoredState): WatchMemory {
   const lastGoodPassMs = stored.heartbeat?.atMs;
+  const unsaved = new Set(stored.heartbeat?.unsaved);
   return {
     tracked: new Map(
       stored.checks.map((check) => {
         const { state, version, ...ref } = check;
-        const current = asOfLastPass(state, lastGoodPassMs);
+        // A good sighting may be among what could not be written: such a streak begins anew, at worst too late.
+        const current = unsaved.has(checkKey(check)) ? undefined : asOfLastPass(state, lastGoodPassMs);
         return [checkKey(check), { ref, version, stored: state, current }];
       }),
     ),
@@ -107,6 +114,7 @@ export function rememberedFrom(stored: StoredState): WatchMemory {
     lastGoodPassMs,
     settleUntilMs: stored.heartbeat?.settleUntilMs,
     provedMs: stored.heartbeat?.provedMs,
+    distrusted: new Set(),
     failedPasses: 0,
   };
 }
@@ -144,7 +152,10 @@ export async function writeChanges(memory: WatchMemory, state: StatePort): Promi
     if (failures.length > 0) return; // the table is out of reach: the others would only wait for it, too
     try {
       const result = await writeOne(tracked, state);
-      if (result === 'conflict') conflicts += 1;
+      if (result === 'conflict') {
+        conflicts += 1;
+        memory.distrusted.add(key);
+      }
       if (result === 'conflict' || tracked.current === undefined) memory.tracked.delete(key);
     } catch (error) {
       if (!(error instanceof ReadFailure)) throw error;
@@ -166,6 +177,13 @@ async function writeOne(tracked: TrackedCheck, state: StatePort): Promise<'saved
     tracked.stored = current;
   }
   return result;
+}
+
+/** Checks of which the table does not have what the last pass left; `undefined` = more than a heartbeat can name. */
+export function unsavedChecks(memory: WatchMemory): readonly string[] | undefined {
+  const pending = [...memory.tracked].filter(([, { stored, current }]) => !sameState(stored, current));
+  const keys = new Set([...memory.distrusted, ...pending.map(([key]) => key)]);
+  return keys.size > MAX_UNSAVED ? undefined : [...keys];
 }
 
 /** The heartbeat's reports, bounded; the newest stay. */

@@ -15,7 +15,7 @@ import { keepWindow, type WindowReport } from './keep-window.ts';
 import { type PolicyInForce, policyInForce } from './policy-in-force.ts';
 import { runPass } from './run-pass.ts';
 import { count, say } from './say.ts';
-import { boundedReports, rememberedFrom, type WatchMemory } from './watch-memory.ts';
+import { boundedReports, rememberedFrom, unsavedChecks, type WatchMemory } from './watch-memory.ts';
 import type { PassReport, WatchDeps, WatchSettings } from './watch-types.ts';
 
 /** What a scheduled invocation is given. */
@@ -137,13 +137,15 @@ async function load(deps: WatchDeps): Promise<WatchMemory> {
   return rememberedFrom(stored);
 }
 
-/** What this invocation leaves as the heartbeat; `undefined` before the first good pass ever. */
+/** What this invocation leaves as the heartbeat; `undefined` before the first good pass ever, or when too little could be written. */
 export function heartbeatOf(memory: WatchMemory): Heartbeat | undefined {
   const { lastGoodPassMs, settleUntilMs, provedMs } = memory;
-  if (lastGoodPassMs === undefined) return undefined;
+  const unsaved = unsavedChecks(memory);
+  if (lastGoodPassMs === undefined || unsaved === undefined) return undefined;
   const settling = settleUntilMs === undefined ? {} : { settleUntilMs };
   const proved = provedMs === undefined ? {} : { provedMs };
-  return { atMs: lastGoodPassMs, reported: boundedReports(memory), ...settling, ...proved };
+  const distrusted = unsaved.length === 0 ? {} : { unsaved };
+  return { atMs: lastGoodPassMs, reported: boundedReports(memory), ...settling, ...proved, ...distrusted };
 }
 
 /** Writes the heartbeat, unless it is still the one that was loaded: failed passes leave no trace in the table (C07). */
