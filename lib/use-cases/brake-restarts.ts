@@ -12,11 +12,11 @@ import type { BrakeState, EstateState } from '../brakes/state.ts';
 import { anyGlobMatches } from '../check-restart/glob.ts';
 import type { ConsulPort, ReadFailure, ServiceState } from '../ports.ts';
 import { brakeFacts, needsFollowing } from './brake-facts.ts';
-import type { Watcher } from './decide-pass.ts';
 import { isReadFailure } from './failure.ts';
 import type { Judged } from './judge.ts';
 import type { PlannedRestart, Refusal, RestartPlan } from './plan-restarts.ts';
 import type { PolicyDocument, WatchSettings } from './watch-types.ts';
+import type { Watcher } from './watcher.ts';
 
 /** A restart that the brakes let through, with what deciding it once more needs. */
 export interface BrakedRestart extends Candidate {

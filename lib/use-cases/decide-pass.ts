@@ -13,17 +13,8 @@ import { observe, type Sightings } from './observe.ts';
 import { dueTasks, planRestarts } from './plan-restarts.ts';
 import { readDetails, resolveSubjects, type Subject } from './resolve-subjects.ts';
 import { claimedTasks, type WatchMemory } from './watch-memory.ts';
-import type { PassOptions, PolicyDocument, WatchDeps, WatchSettings } from './watch-types.ts';
-
-/** What all passes of an invocation share. */
-export interface Watcher {
-  readonly deps: WatchDeps;
-  readonly settings: WatchSettings;
-  readonly document: PolicyDocument;
-  readonly memory: WatchMemory;
-  /** How many services count for the estate breaker. Absent: those of the catalog. */
-  readonly considered?: number;
-}
+import type { PassOptions, WatchSettings } from './watch-types.ts';
+import type { Watcher } from './watcher.ts';
 
 /** What one pass has seen and decided. */
 export interface Decision {

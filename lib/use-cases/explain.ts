@@ -10,11 +10,12 @@ import { ownerKey, ownerOf } from '../check-restart/eligibility.ts';
 import { effectiveIntervalMs, timeLimitMs } from '../check-restart/policy.ts';
 import { checkKey, type HistoryEntry, type ServiceState, type UnhealthyCheck } from '../ports.ts';
 import { shortTask } from './act-and-record.ts';
-import { type Decision, decidePass, type Watcher } from './decide-pass.ts';
+import { type Decision, decidePass } from './decide-pass.ts';
 import { asFailure } from './failure.ts';
 import type { Judged } from './judge.ts';
 import type { PlannedRestart, Refusal } from './plan-restarts.ts';
 import type { FailureEntry } from './watch-types.ts';
+import type { Watcher } from './watcher.ts';
 
 /** What to explain; at least one. */
 export interface ExplainRequest {

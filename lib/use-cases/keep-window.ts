@@ -8,9 +8,9 @@
  * does not turn the window into a busy loop. After a failed pass the next try comes later and later.
  */
 import type { UnhealthyAnswer, UnhealthyWatch } from '../ports.ts';
-import type { Watcher } from './decide-pass.ts';
 import { runPass } from './run-pass.ts';
 import type { PassOptions, PassReport } from './watch-types.ts';
+import type { Watcher } from './watcher.ts';
 
 /** What a window came to. */
 export interface WindowReport {

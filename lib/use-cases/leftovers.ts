@@ -4,18 +4,10 @@
  * reported with the command that removes them; nothing is written to Consul.
  */
 import { instanceKey } from '../ports.ts';
-import type { Decision, Watcher } from './decide-pass.ts';
+import type { Decision } from './decide-pass.ts';
 import type { Judged } from './judge.ts';
-
-/** One leftover registration. */
-export interface Leftover {
-  readonly service: string;
-  readonly node: string;
-  readonly serviceId: string;
-  readonly task: string;
-  /** For a shell, with CONSUL_HTTP_ADDR and CONSUL_HTTP_TOKEN set. */
-  readonly remedy: string;
-}
+import type { Leftover } from './watch-types.ts';
+import type { Watcher } from './watcher.ts';
 
 /** What was seen of a registration so far, kept among the reports: first `gone AT`, then `told`. */
 const GONE = 'gone ';

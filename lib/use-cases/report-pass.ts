@@ -1,7 +1,7 @@
 /** A pass's report: every bad check with the reason why nothing happened, and what was restarted. */
 import type { Reason } from '../check-restart/reason.ts';
 import { type RestartResult, shortTask } from './act-and-record.ts';
-import type { Decision, Watcher } from './decide-pass.ts';
+import type { Decision } from './decide-pass.ts';
 import { asFailure } from './failure.ts';
 import { type Judged, taskOf } from './judge.ts';
 import type { leftoversOf } from './leftovers.ts';
@@ -9,6 +9,7 @@ import { ABSENT_LOOK_UP_MS } from './observe.ts';
 import type { DueTask, PlannedRestart, Refusal } from './plan-restarts.ts';
 import { count } from './say.ts';
 import type { CheckEntry, PassOptions, PassReport, RestartEntry, SkippedEntry } from './watch-types.ts';
+import type { Watcher } from './watcher.ts';
 
 /** A planned restart and how it ended. */
 export interface Outcome {

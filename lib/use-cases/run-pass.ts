@@ -3,13 +3,13 @@
  * failed pass is reported once an outage, and the report says whether anything could be concluded.
  */
 import type { UnhealthyAnswer } from '../ports.ts';
-import type { Watcher } from './decide-pass.ts';
 import { asFailure, isReadFailure } from './failure.ts';
 import { claimsDeadlineMs, followClaims } from './open-claims.ts';
 import { count, say } from './say.ts';
 import { proveSight } from './visibility.ts';
 import { watchPass } from './watch-pass.ts';
 import type { PassOptions, PassReport } from './watch-types.ts';
+import type { Watcher } from './watcher.ts';
 
 /** Runs a pass over the answer that `read` brings. Never throws for an outside system's failure. */
 export async function runPass(

@@ -6,12 +6,12 @@ import type { BrakeEvent } from '../brakes/facts.ts';
 import { anyGlobMatches } from '../check-restart/glob.ts';
 import type { EventCode } from '../event-codes.ts';
 import { checkKey, type OutgoingEvent } from '../ports.ts';
-import type { Watcher } from './decide-pass.ts';
 import { asFailure, isReadFailure } from './failure.ts';
 import { isWatched, type Judged } from './judge.ts';
 import { checkEntry, type PassResult, refusalsByCheck, skippedEntry } from './report-pass.ts';
 import { say } from './say.ts';
 import type { CheckEntry, PassOptions, PassReport, SkippedEntry } from './watch-types.ts';
+import type { Watcher } from './watcher.ts';
 
 /** Detail types of the brakes' events. */
 const EVENT_TYPES: Readonly<Record<BrakeEvent['type'], string>> = {

@@ -5,7 +5,7 @@
  */
 import type { ReadFailure, UnhealthyAnswer } from '../ports.ts';
 import type { BrakedPlan } from './brake-restarts.ts';
-import { type Decision, decidePass, type Watcher } from './decide-pass.ts';
+import { type Decision, decidePass } from './decide-pass.ts';
 import { isReadFailure } from './failure.ts';
 import { leftoversOf } from './leftovers.ts';
 import type { RestartPlan } from './plan-restarts.ts';
@@ -15,6 +15,7 @@ import { count, say } from './say.ts';
 import { tellPass } from './tell-pass.ts';
 import { remember, writeChanges } from './watch-memory.ts';
 import type { PassOptions, PassReport } from './watch-types.ts';
+import type { Watcher } from './watcher.ts';
 
 /** Runs one pass over one answer. Throws `ReadFailure` when it cannot decide; then nothing has changed. */
 export async function watchPass(watcher: Watcher, answer: UnhealthyAnswer, options: PassOptions): Promise<PassReport> {

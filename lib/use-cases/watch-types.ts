@@ -6,7 +6,6 @@ import type { Policy, PolicyPart, PolicyRule } from '../check-restart/policy.ts'
 import type { Reason } from '../check-restart/reason.ts';
 import type { Clock, ConsulPort, EcsPort, EventPort, ReadFailureCode, StatePort, TelemetryPort } from '../ports.ts';
 import type { WakeUpPort } from '../proxy-ports.ts';
-import type { Leftover } from './leftovers.ts';
 
 /** The policy document, parsed and valid. */
 export interface PolicyDocument {
@@ -53,7 +52,8 @@ export interface WatchSettings {
   /** Globs on `NAME` or `CLUSTER/NAME`; empty = none. */
   readonly allowedServices: readonly string[];
   readonly requireAddress: boolean;
-  readonly proxyStartedBy: string;
+  /** `startedBy` of our own proxies; `null` where they themselves are judged. */
+  readonly proxyStartedBy: string | null;
   /** Brakes where the policy document says nothing. */
   readonly brakes: { readonly service: ServiceBrakes; readonly estate: EstateBrakes };
 }
@@ -112,6 +112,16 @@ export interface FailureEntry {
   readonly system: 'consul' | 'ecs' | 'state';
   readonly code: ReadFailureCode | string;
   readonly message: string;
+}
+
+/** One leftover registration. */
+export interface Leftover {
+  readonly service: string;
+  readonly node: string;
+  readonly serviceId: string;
+  readonly task: string;
+  /** For a shell, with CONSUL_HTTP_ADDR and CONSUL_HTTP_TOKEN set. */
+  readonly remedy: string;
 }
 
 /** What one pass saw and did. */

@@ -7,7 +7,6 @@
  */
 import { countsWarnings } from '../check-restart/policy.ts';
 import type { Heartbeat, StoredState } from '../ports.ts';
-import type { Watcher } from './decide-pass.ts';
 import { type ExplainRequest, type Explanation, explain } from './explain.ts';
 import { isReadFailure } from './failure.ts';
 import { keepLease, LAST_CLAIM_MS, LEASE_MARGIN_MS } from './keep-lease.ts';
@@ -17,6 +16,7 @@ import { runPass } from './run-pass.ts';
 import { count, say } from './say.ts';
 import { boundedReports, rememberedFrom, unsavedChecks, type WatchMemory } from './watch-memory.ts';
 import type { PassReport, WatchDeps, WatchSettings } from './watch-types.ts';
+import type { Watcher } from './watcher.ts';
 
 /** What a scheduled invocation is given. */
 export interface WindowRequest {

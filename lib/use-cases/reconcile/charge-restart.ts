@@ -7,8 +7,9 @@ import { charge } from '../../brakes/charge.ts';
 import { placesNeeded } from '../../brakes/rate.ts';
 import { decideAlone } from '../brake-restarts.ts';
 import { CLAIM_TRIES, type Refused } from '../claim.ts';
-import type { Decision, Watcher } from '../decide-pass.ts';
+import type { Decision } from '../decide-pass.ts';
 import type { PlannedRestart } from '../plan-restarts.ts';
+import type { Watcher } from '../watcher.ts';
 
 /** Charges one restart; what is returned stands against it, and then nothing was charged. Throws `ReadFailure`. */
 export async function chargeRestart(

@@ -10,7 +10,7 @@ import type { Heartbeat, StoredState, UnhealthyAnswer } from '../../ports.ts';
 import type { RestartRequest } from '../../proxies/decide.ts';
 import type { RestartResult } from '../act-and-record.ts';
 import type { Refused } from '../claim.ts';
-import { type Decision, decidePass, type Watcher } from '../decide-pass.ts';
+import { type Decision, decidePass } from '../decide-pass.ts';
 import type { PlannedRestart, Refusal } from '../plan-restarts.ts';
 import { policyInForce } from '../policy-in-force.ts';
 import type { Outcome } from '../report-pass.ts';
@@ -19,6 +19,7 @@ import { heartbeatOf, saveHeartbeat } from '../watch.ts';
 import { rememberedFrom } from '../watch-memory.ts';
 import { finishPass, plannedOnly } from '../watch-pass.ts';
 import type { PassReport } from '../watch-types.ts';
+import type { Watcher } from '../watcher.ts';
 import type { CarriedOut } from './carry-out.ts';
 import { chargeRestart } from './charge-restart.ts';
 import { judgeServiceProxies } from './judge-service-proxies.ts';
@@ -97,7 +98,7 @@ async function openPass(
   const watch = {
     ...settings.watch,
     // Our own tasks are what is judged here, wherever the allow-list let them be started.
-    proxyStartedBy: '',
+    proxyStartedBy: null,
     mapping: { ...settings.watch.mapping, allowedClusters: ['*'] },
   };
   const stored = await own.state.load();
