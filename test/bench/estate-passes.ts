@@ -8,11 +8,11 @@ import { countsWarnings } from '../../lib/check-restart/policy.ts';
 import type { DescribedTasks, UnhealthyWatch } from '../../lib/ports.ts';
 import { createRedactor } from '../../lib/telemetry/redact.ts';
 import { createTelemetry } from '../../lib/telemetry/telemetry.ts';
-import type { Watcher } from '../../lib/use-cases/decide-pass.ts';
 import { policyInForce } from '../../lib/use-cases/policy-in-force.ts';
 import { runPass } from '../../lib/use-cases/run-pass.ts';
 import { rememberedFrom } from '../../lib/use-cases/watch-memory.ts';
 import type { WatchDeps } from '../../lib/use-cases/watch-types.ts';
+import type { Watcher } from '../../lib/use-cases/watcher.ts';
 import { SETTINGS, tableState, wire } from '../e2e/watch-stage.ts';
 import { peakMb, taskOfChild, tell } from './estate-messages.ts';
 
