@@ -30,9 +30,6 @@ import type { WatchDeps, WatchSettings } from '../lib/use-cases/watch-types.ts';
 /** What of its context a function is wired by. */
 export type Invoked = Pick<Context, 'functionName' | 'invokedFunctionArn'>;
 
-/** `startedBy` of the tasks that reconcile-proxies runs; watch-checks leaves them alone. */
-export const PROXY_STARTED_BY = 'ecs-check-restart';
-
 /** What both functions are made of. */
 export interface Shared {
   readonly settings: Settings;
@@ -207,7 +204,7 @@ function watchSettings(settings: Settings, where: Whereabouts): WatchSettings {
     },
     allowedServices: allowed.services,
     requireAddress: settings.requireAddress,
-    proxyStartedBy: PROXY_STARTED_BY,
+    proxyStartedBy: settings.proxies.startedBy,
     brakes: {
       service: DEFAULT_SERVICE_BRAKES,
       estate: { ...DEFAULT_ESTATE_BRAKES, perMinute: settings.restartsPerMinute },

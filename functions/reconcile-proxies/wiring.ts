@@ -21,7 +21,7 @@ import type {
   ReconcileSettings,
 } from '../../lib/use-cases/reconcile/reconcile-types.ts';
 import { count, say } from '../../lib/use-cases/say.ts';
-import { PROXY_STARTED_BY, type Shared, wiredOnce } from '../shared-wiring.ts';
+import { type Shared, wiredOnce } from '../shared-wiring.ts';
 
 /** One invocation. */
 export interface Invocation {
@@ -100,7 +100,7 @@ function depsOf({ deps, settings, consulClient, ecsClient, tableOptions }: Share
       ...(namespace === undefined ? {} : { namespace }),
       ...(partition === undefined ? {} : { partition }),
     }),
-    proxyEcs: createProxyEcsPort({ client: ecsClient, clock: systemClock, startedBy: PROXY_STARTED_BY }),
+    proxyEcs: createProxyEcsPort({ client: ecsClient, clock: systemClock, startedBy: settings.proxies.startedBy }),
     proxies: createDynamoProxyState(tableOptions),
     health: createDynamoState({ ...tableOptions, partition: HEALTH_PARTITION }),
     hash: (text) => createHash('sha256').update(text).digest('hex'),

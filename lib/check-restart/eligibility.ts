@@ -26,8 +26,8 @@ export interface EligibilityContext {
   readonly requireAddress: boolean;
   /** Globs on `NAME`, or on `CLUSTER/NAME` where they have a slash; empty = none. */
   readonly allowedServices: readonly string[];
-  /** `startedBy` of the proxies that reconcile-proxies runs. */
-  readonly proxyStartedBy: string;
+  /** `startedBy` of the proxies that reconcile-proxies runs; `null` where proxies themselves are judged. */
+  readonly proxyStartedBy: string | null;
   readonly nowMs: number;
 }
 
@@ -77,6 +77,18 @@ export function parseOwnerKey(key: string): {
   return { cluster, kind: kind === 'service' || kind === 'proxy' ? kind : 'family', ownerName: name.join('/') };
 }
 
+/** Marks proxies of any deployment that leaves the setting as `serverless.yml` or the code has it. */
+const ANY_STAGE = /^ecs-check-restart(?:\/|$)/;
+
+/**
+ * True for a proxy, which a reconciler judges and nobody else: of ours, or of another stage in the same cluster.
+ * `null` sets nothing aside.
+ */
+export function isSetAside({ startedBy }: Pick<EcsTask, 'startedBy'>, proxyStartedBy: string | null): boolean {
+  if (proxyStartedBy === null || startedBy === undefined) return false;
+  return startedBy === proxyStartedBy || ANY_STAGE.test(startedBy);
+}
+
 /** Decides from fresh facts; reads nothing and changes nothing. */
 export function eligibility(facts: TaskFacts, context: EligibilityContext): Eligibility {
   const { task } = facts;
@@ -93,7 +105,7 @@ export function eligibility(facts: TaskFacts, context: EligibilityContext): Elig
 }
 
 function ofTask(task: EcsTask, context: EligibilityContext): Eligibility | undefined {
-  if (task.startedBy === context.proxyStartedBy) return no('proxy', 'a proxy task: reconcile-proxies judges it');
+  if (isSetAside(task, context.proxyStartedBy)) return no('proxy', 'a proxy task: reconcile-proxies judges it');
   if (task.lastStatus === 'STOPPED') return no('already-stopped', 'the task has stopped: a leftover registration');
   if (task.desiredStatus === 'STOPPED') return no('task-stopping', 'ECS is stopping the task already');
   if (task.lastStatus !== 'RUNNING' || task.desiredStatus !== 'RUNNING') {

@@ -179,48 +179,58 @@ const POLICY = {
 };
 
 /** What proxies may be run, where they are declared, and how they are started and stopped. */
-const PROXIES = only('reconcile-proxies', {
-  PROXY_FAMILIES: withDefault(nameGlobs, '', {
-    effect: 'families of task definitions that proxies may be run from; empty = none',
-  }),
-  PROXY_CLUSTERS: withDefault(clusterGlobs, '', { effect: 'clusters that proxies may be run in; empty = none' }),
-  PROXY_COMMANDS: withDefault(
-    jsonTexts(
-      /^[^\p{Cc}]{1,4096}$/u,
-      'a JSON list of globs of whole commands, their words joined by single spaces, such as `["envoy *"]`',
+const PROXIES = {
+  PROXY_STARTED_BY: withDefault(
+    pattern('name', /^[A-Za-z0-9_/-]{1,128}$/, 'letters, digits, `-`, `_` and `/`, at most 128'),
+    'ecs-check-restart',
+    {
+      effect:
+        '`startedBy` of the tasks that reconcile-proxies runs: one for each deployment, and what runs under another is no longer its own',
+    },
+  ),
+  ...only('reconcile-proxies', {
+    PROXY_FAMILIES: withDefault(nameGlobs, '', {
+      effect: 'families of task definitions that proxies may be run from; empty = none',
+    }),
+    PROXY_CLUSTERS: withDefault(clusterGlobs, '', { effect: 'clusters that proxies may be run in; empty = none' }),
+    PROXY_COMMANDS: withDefault(
+      jsonTexts(
+        /^[^\p{Cc}]{1,4096}$/u,
+        'a JSON list of globs of whole commands, their words joined by single spaces, such as `["envoy *"]`',
+      ),
+      '',
+      { effect: "commands that proxies may be run with; empty = none but the task definition's own" },
     ),
-    '',
-    { effect: "commands that proxies may be run with; empty = none but the task definition's own" },
-  ),
-  PROXY_SERVICES: withDefault(nameGlobs, '', {
-    effect: 'ECS services that proxies with `execMode: service` may be; empty = none',
+    PROXY_SERVICES: withDefault(nameGlobs, '', {
+      effect: 'ECS services that proxies with `execMode: service` may be; empty = none',
+    }),
+    PROXY_KEY_PREFIX: withDefault(keyPath, 'ecs-check-restart/proxies', {
+      effect: 'KV path below which the documents of proxies are, each under its ID',
+    }),
+    PROXY_DEFAULTS_KEY: withDefault(keyPath, 'ecs-check-restart/proxy-defaults', {
+      effect: 'KV key of the defaults of all proxies',
+    }),
+    PROXY_REMOVAL_DELAY: withDefault(
+      duration({ minMs: 0, maxMs: 24 * HOUR_MS, allowed: 'a duration with a unit such as `30s`, `0s` to `24h`' }),
+      '30s',
+      { effect: 'for how long a proxy must be undeclared before it is stopped' },
+    ),
+    PROXY_START_PATIENCE: withDefault(
+      duration({ minMs: 30_000, maxMs: HOUR_MS, allowed: 'a duration with a unit such as `3m`, `30s` to `1h`' }),
+      '3m',
+      { effect: 'for how long ECS may not know a task that it has just made' },
+    ),
+    PROXY_STOP_SHARE: withDefault(orOff(percent(0, 100), 'off'), '20%', {
+      effect: 'share of all proxies that may be stopped for good in a minute; `off`: as many as it takes',
+    }),
+    PROXY_STOP_MINIMUM: withDefault(integer(0, 1000), '3', { effect: 'so many may be, where the share is less' }),
+    PROXY_HEALTHY_UPTIME: withDefault(
+      duration({ minMs: 1, maxMs: HOUR_MS, allowed: 'a duration with a unit such as `10s`, `1ms` to `1h`' }),
+      '10s',
+      { effect: 'a proxy that ran for longer, from RUNNING, is restarted without a wait' },
+    ),
   }),
-  PROXY_KEY_PREFIX: withDefault(keyPath, 'ecs-check-restart/proxies', {
-    effect: 'KV path below which the documents of proxies are, each under its ID',
-  }),
-  PROXY_DEFAULTS_KEY: withDefault(keyPath, 'ecs-check-restart/proxy-defaults', {
-    effect: 'KV key of the defaults of all proxies',
-  }),
-  PROXY_REMOVAL_DELAY: withDefault(
-    duration({ minMs: 0, maxMs: 24 * HOUR_MS, allowed: 'a duration with a unit such as `30s`, `0s` to `24h`' }),
-    '30s',
-    { effect: 'for how long a proxy must be undeclared before it is stopped' },
-  ),
-  PROXY_START_PATIENCE: withDefault(
-    duration({ minMs: 30_000, maxMs: HOUR_MS, allowed: 'a duration with a unit such as `3m`, `30s` to `1h`' }),
-    '3m',
-    { effect: 'for how long ECS may not know a task that it has just made' },
-  ),
-  PROXY_STOP_SHARE: withDefault(orOff(percent(0, 100), 'off'), '20%', {
-    effect: 'share of all proxies that may be stopped for good in a minute; `off`: as many as it takes',
-  }),
-  PROXY_STOP_MINIMUM: withDefault(integer(0, 1000), '3', { effect: 'so many may be, where the share is less' }),
-  PROXY_HEALTHY_UPTIME: withDefault(
-    duration({ minMs: 1, maxMs: HOUR_MS, allowed: 'a duration with a unit such as `10s`, `1ms` to `1h`' }),
-    '10s',
-    { effect: 'a proxy that ran for longer, from RUNNING, is restarted without a wait' },
-  ),
-});
+};
 
 /** How it watches, and where it keeps and says things. */
 const RUNNING = {

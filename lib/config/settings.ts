@@ -43,8 +43,9 @@ export interface Settings {
   readonly wakeUpQueueUrl?: string;
 }
 
-/** What reconcile-proxies alone is told. */
+/** What reconcile-proxies is told; watch-checks knows its tasks by the same `startedBy`. */
 export interface ProxyPart {
+  readonly startedBy: string;
   readonly allow: AllowList;
   /** KV path below which the documents are. */
   readonly keyPrefix: string;
@@ -214,6 +215,7 @@ function composeProxies(v: SettingValues): ProxyPart {
   const { stopCap, backoff } = DEFAULT_PROXY_SETTINGS;
   const { PROXY_STOP_SHARE: share, PROXY_STOP_MINIMUM: atLeast } = v;
   return {
+    startedBy: v.PROXY_STARTED_BY,
     allow: {
       families: v.PROXY_FAMILIES,
       clusters: v.PROXY_CLUSTERS,

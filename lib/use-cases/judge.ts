@@ -1,4 +1,5 @@
 /** Judges every sighting of a pass: pure, from memory and what was read. States are returned, not yet remembered. */
+import { isSetAside } from '../check-restart/eligibility.ts';
 import { type CheckState, evaluate, type Verdict } from '../check-restart/evaluation.ts';
 import { timeLimitMs } from '../check-restart/policy.ts';
 import type { Reason } from '../check-restart/reason.ts';
@@ -92,7 +93,7 @@ function withTask(
     const why = context.clusterFailures.get(cluster)?.message ?? 'ECS was not asked';
     return { subject, finding: { kind: 'skipped', reason: 'ecs-error', why }, state: before };
   }
-  if (known?.task?.startedBy === context.settings.proxyStartedBy) {
+  if (known?.task && isSetAside(known.task, context.settings.proxyStartedBy)) {
     return { subject, finding: { kind: 'skipped', reason: 'proxy' }, state: undefined };
   }
   if (known && (known.task === undefined || known.task.lastStatus === 'STOPPED')) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { EcsService, EcsTask } from '../../lib/check-restart/ecs-facts.ts';
-import { isDeploying, ownerKey, ownerOf, parseOwnerKey } from '../../lib/check-restart/eligibility.ts';
+import { isDeploying, isSetAside, ownerKey, ownerOf, parseOwnerKey } from '../../lib/check-restart/eligibility.ts';
 import { type Changes, judge, NOW_MS, SERVICE, STANDALONE_TASK, TASK, verdictOn } from './ecs-samples.ts';
 
 const DISCONNECTED = { connectivity: 'DISCONNECTED' };
@@ -34,6 +34,23 @@ describe('each reason', () => {
     ['protected', { facts: { protection: 'protected' } }],
   ])('%s', (reason, changes) => {
     expect(verdictOn(changes)).toBe(reason);
+  });
+
+  it.each<[string | undefined, string | null, boolean]>([
+    ['mine', 'mine', true],
+    ['ecs-check-restart/dev', 'ecs-check-restart/dev', true],
+    ['ecs-check-restart/prod', 'ecs-check-restart/dev', true],
+    ['ecs-check-restart', 'ecs-check-restart/dev', true],
+    ['ecs-check-restart/dev', 'mine', true],
+    ['ecs-check-restarts', 'mine', false],
+    ['ops/ecs-check-restart/dev', 'mine', false],
+    ['minesweeper', 'mine', false],
+    ['', 'mine', false],
+    [undefined, 'mine', false],
+    ['ecs-check-restart/dev', null, false],
+    ['', null, false],
+  ])('a task that %j started, beside a reconciler called %j, is set aside: %j', (startedBy, ours, expected) => {
+    expect(isSetAside(startedBy === undefined ? {} : { startedBy }, ours)).toBe(expected);
   });
 
   it('says for people what it is about', () => {

@@ -37,6 +37,7 @@ describe('settings from the environment', () => {
       eventBusName: 'default',
       logLevel: 'info',
       proxies: {
+        startedBy: 'ecs-check-restart',
         allow: { families: [], clusters: [], commands: [], services: [] },
         keyPrefix: 'ecs-check-restart/proxies',
         defaultsKey: 'ecs-check-restart/proxy-defaults',
@@ -135,6 +136,9 @@ describe('settings from the environment', () => {
     ['AWS_REGION', 'us-gov-west-1', true],
     ['LOG_LEVEL', 'trace', false],
     ['CHECK_RESTART_LIMTI', '3', false],
+    ['PROXY_STARTED_BY', 'ecs-check-restart/prod_1', true],
+    ['PROXY_STARTED_BY', 'a'.repeat(129), false],
+    ['PROXY_STARTED_BY', 'prod.eu', false],
     ['PROXY_FAMILIES', 'envoy-*,gateway', true],
     ['PROXY_FAMILIES', 'envoy:3', false],
     ['PROXY_CLUSTERS', 'prod/*', false],

@@ -3,7 +3,6 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { PROXY_STARTED_BY } from '../../functions/shared-wiring.ts';
 import { readSettings } from '../../lib/config/settings.ts';
 import type { Setting } from '../../lib/config/settings-table.ts';
 import { SETTINGS } from '../../lib/config/settings-table.ts';
@@ -65,7 +64,7 @@ describe('what wakes reconcile-proxies', () => {
       EventPattern: {
         source: ['aws.ecs'],
         'detail-type': ['ECS Task State Change'],
-        detail: { startedBy: [PROXY_STARTED_BY] },
+        detail: { startedBy: ['ecs-check-restart/dev'] },
       },
       Targets: [{ Arn: { 'Fn::GetAtt': ['WakeUpQueue', 'Arn'] } }],
     });
@@ -141,7 +140,8 @@ describe.each(FUNCTIONS)('what $name is told', ({ id, name }) => {
   it('has the same defaults as the settings, dry run on', () => {
     const others = { CONSUL_HTTP_ADDR: 'http://consul:8500', AWS_REGION: 'eu-west-1' };
     const deployed = readSettings({ ...textsOf(plain), ...others });
-    expect(deployed).toEqual(readSettings({ ...others, TABLE_NAME: 'ecs-check-restart-dev' }));
+    const ofTheStage = { TABLE_NAME: 'ecs-check-restart-dev', PROXY_STARTED_BY: 'ecs-check-restart/dev' };
+    expect(deployed).toEqual(readSettings({ ...others, ...ofTheStage }));
     expect(deployed).toMatchObject({ ok: true, settings: { dryRun: true, allowed: { clusters: [], services: [] } } });
     expect(deployed).toMatchObject({ settings: { proxies: { allow: { families: [], clusters: [] } } } });
   });

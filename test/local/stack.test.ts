@@ -103,11 +103,6 @@ it('a sample that is told to stop leaves Consul', async () => {
   await expect.poll(() => fetch(`${sample?.url}/health`).catch(() => 'gone'), { timeout: 5000 }).toBe('gone');
 });
 
-it('knows the tasks of reconcile-proxies by the same startedBy', async () => {
-  const shared = await import('../../functions/shared-wiring.ts');
-  expect(PROXY_STARTED_BY).toBe(shared.PROXY_STARTED_BY);
-});
-
 it('a proxy that is declared in KV is started, crashes, and is started again by nothing but its event', async () => {
   const stack = await startStack({ consul: 'double', samples: [] });
   closers.push(() => stack.close());

@@ -44,6 +44,10 @@ export interface WorldOptions {
   readonly launchLimit?: number;
   readonly delays?: Partial<Delays>;
   readonly clusters?: readonly string[];
+  /** Default `STARTED_BY`. */
+  readonly startedBy?: string;
+  /** Another stage, or this one before it lost its state: clock and ECS are shared, nothing else is. */
+  readonly beside?: ReconcileWorld;
 }
 
 /** Message, and when it was asked for. */
@@ -53,9 +57,10 @@ export interface SentWakeUp extends WakeUp {
 }
 
 export class ReconcileWorld {
-  readonly clock = new VirtualClock(START_MS);
+  readonly clock: VirtualClock;
   readonly ecs: EcsDouble;
-  readonly consul = new ConsulFake(this.clock);
+  readonly startedBy: string;
+  readonly consul: ConsulFake;
   readonly state = new MemoryState();
   readonly health = new MemoryState();
   readonly proxies = new MemoryProxyState();
@@ -70,10 +75,15 @@ export class ReconcileWorld {
   #holders = 0;
 
   constructor(options: WorldOptions = {}) {
+    const { beside, startedBy = STARTED_BY } = options;
+    this.startedBy = startedBy;
+    this.clock = beside?.clock ?? new VirtualClock(START_MS);
+    this.consul = new ConsulFake(this.clock);
     const { clock, consul, state, health, proxies, telemetry, events } = this;
     const nowMs = () => clock.nowMs();
     const clusters = [...(options.clusters ?? [CLUSTER])];
-    this.ecs = new EcsDouble({ nowMs, delays: { ...NO_DELAYS, ...options.delays }, clusters });
+    const delays = { ...NO_DELAYS, ...options.delays };
+    this.ecs = beside?.ecs ?? new EcsDouble({ nowMs, delays, clusters });
     const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
     const handler = requestHandler(this.ecs);
     const client = createEcsClient({ region: 'eu-west-1', requestHandler: handler, credentials, maxAttempts: 1 });
@@ -86,7 +96,7 @@ export class ReconcileWorld {
       events,
       clock,
       ecs: createEcsPort({ client, clock, callTimeoutMs: 200 }),
-      proxyEcs: createProxyEcsPort({ client, clock, callTimeoutMs: 200, startedBy: STARTED_BY }),
+      proxyEcs: createProxyEcsPort({ client, clock, callTimeoutMs: 200, startedBy }),
       declarations: { readDeclarations: async () => this.#sources() },
       wakeUps: {
         wakeUp: async (message, delayMs) => {
@@ -169,7 +179,7 @@ export class ReconcileWorld {
     this.ecs.world.advance();
     return this.ecs.world
       .tasks()
-      .filter((task) => task.startedBy === STARTED_BY && task.lastStatus !== 'STOPPED')
+      .filter((task) => task.startedBy === this.startedBy && task.lastStatus !== 'STOPPED')
       .filter((task) => proxyId === undefined || JSON.stringify(task.overrides).includes(`"value":"${proxyId}"`));
   }
 

@@ -106,15 +106,18 @@ describe('C31: a stand-alone task', () => {
     expect((await world.state.load()).services.map(({ key }) => key)).toEqual([`${CLUSTER}/${owner}`]);
   });
 
-  test('that reconcile-proxies started is left to it', async () => {
-    const world = new WatchWorld();
-    world.task({ family: 'proxy', startedBy: 'ecs-check-restart', ...RUNNING_LONG });
-    world.policy({
-      rules: [{ match: {}, checkRestart: { limit: 1, interval: '10s', grace: '0s' }, standalone: 'stop' }],
-    });
-    expect(reasons(await world.pass())).toEqual(['proxy']);
-    expect(world.writes()).toEqual([]);
-  });
+  test.each(['ecs-check-restart', 'ecs-check-restart/another-stage'])(
+    'that a reconcile-proxies started (%s) is left to it',
+    async (startedBy) => {
+      const world = new WatchWorld();
+      world.task({ family: 'proxy', startedBy, ...RUNNING_LONG });
+      world.policy({
+        rules: [{ match: {}, checkRestart: { limit: 1, interval: '10s', grace: '0s' }, standalone: 'stop' }],
+      });
+      expect(reasons(await world.pass())).toEqual(['proxy']);
+      expect(world.writes()).toEqual([]);
+    },
+  );
 });
 
 describe('C32: task protection', () => {

@@ -69,8 +69,8 @@ const TABLE = 'ecs-check-restart-local';
 const POLICY_KEY = 'ecs-check-restart/policy';
 /** As in `serverless.yml`. */
 const TIMEOUT_MS = 90_000;
-/** As in `functions/shared-wiring.ts`; a test compares. */
-export const PROXY_STARTED_BY = 'ecs-check-restart';
+/** As `serverless.yml` would have it for a stage of this name. */
+export const PROXY_STARTED_BY = 'ecs-check-restart/local';
 
 /** Puts the stack up on free ports of the loopback address. Throws when a part does not start; nothing is left then. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
@@ -175,6 +175,7 @@ function environmentOf({ consul, dynamoDb, events, ecsServer, queueServer }: Par
     EVENT_BUS_NAME: 'default',
     ALLOWED_CLUSTERS: 'default',
     ALLOWED_SERVICES: specs.map(({ name }) => name).join(','),
+    PROXY_STARTED_BY,
     PROXY_FAMILIES: PROXY_FAMILIES.join(','),
     PROXY_CLUSTERS: 'default',
     PROXY_REMOVAL_DELAY: '2s',
