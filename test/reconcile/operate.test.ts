@@ -5,6 +5,8 @@ import { ReadFailure } from '../../lib/ports.ts';
 import { proxyStatus } from '../../lib/use-cases/reconcile/proxy-status.ts';
 import { CALLER, mustBeDone, ReconcileWorld, STARTED_BY, told } from './reconcile-world.ts';
 
+const NOTHING = { families: [], clusters: [], commands: [], services: [] };
+
 async function running(ids: readonly string[] = ['a', 'b']) {
   const world = new ReconcileWorld({ proxies: { removalDelayMs: 0 } }).declare(ids);
   await world.pass();
@@ -179,6 +181,27 @@ describe('status', () => {
     expect(all).toMatch(/does not say for which proxy/);
     expect(problems.every(({ remedy }) => remedy.length > 10)).toBe(true);
     expect(status).toBe(`${problems.length} problems`);
+  });
+
+  test('an empty allow-list is a note where there are no proxies, and a problem where anything asks for one', async () => {
+    const closed = (world: ReconcileWorld) => ({ ...world.settings, rules: { allow: NOTHING } });
+    const unused = new ReconcileWorld();
+    await unused.pass();
+    const status = await proxyStatus(unused.deps, closed(unused));
+    expect([status.status, status.problems]).toEqual(['OK', []]);
+    expect(status.notes).toContain('no proxies are declared; allow-lists are empty');
+    const isClosed = { problem: 'no proxy may be started: the allow-list of clusters is empty' };
+
+    unused.declare('a');
+    expect((await proxyStatus(unused.deps, closed(unused))).problems).toContainEqual(expect.objectContaining(isClosed));
+    unused.declared.clear();
+    unused.doubt = new ReadFailure('consul', 'forbidden', '403');
+    expect((await proxyStatus(unused.deps, closed(unused))).problems).toContainEqual(expect.objectContaining(isClosed));
+
+    const undeclared = await running(['a']);
+    undeclared.declared.clear();
+    const { problems } = await proxyStatus(undeclared.deps, closed(undeclared));
+    expect(problems).toMatchObject([isClosed]);
   });
 
   test('with nothing declared, and without Consul', async () => {

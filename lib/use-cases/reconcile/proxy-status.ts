@@ -71,6 +71,8 @@ export async function proxyStatus(deps: ReconcileDeps, settings: ReconcileSettin
   for (const failure of failures) note(findings, failure);
   lookAtState(deps, stored, findings);
   lookAtSettings(settings, declared, findings);
+  const isUnused = stored?.proxies.length === 0 && declared?.length === 0 && !tasks.tasks.some(isLive);
+  lookAtAllowList(settings, isUnused, findings);
   lookAtProxies([...states.values()], declared ?? [], tasks.tasks, findings);
   const { problems, notes } = findings;
   const atMs = stored?.control.lastStartMs;
@@ -128,20 +130,31 @@ function lookAtState(deps: ReconcileDeps, stored: StoredProxies | undefined, { p
 }
 
 function lookAtSettings(
-  { rules: { allow }, watch }: ReconcileSettings,
+  { watch }: ReconcileSettings,
   declared: readonly DeclaredProxy[] | undefined,
-  { problems, notes }: Findings,
+  { notes }: Findings,
 ): void {
-  if (allow.clusters.length === 0 || (allow.families.length === 0 && allow.services.length === 0)) {
-    const what = allow.clusters.length === 0 ? 'clusters' : 'task definition families';
-    problems.push({
-      problem: `no proxy may be started: the allow-list of ${what} is empty`,
-      remedy: 'name clusters, families and commands (globs) in the stage parameters of the proxies',
-    });
-  }
   if (declared?.length === 0)
     notes.push('nothing is declared: no service has the tag managed-proxy, and KV holds no document');
   if (watch.dryRun) notes.push('dry run is on: reconciles are planned and reported, nothing is started or stopped');
+}
+
+/** Empty is the default, and right for a deployment that has no proxies; what cannot be read may be anything. */
+function lookAtAllowList(
+  { rules: { allow } }: ReconcileSettings,
+  isUnused: boolean,
+  { problems, notes }: Findings,
+): void {
+  if (allow.clusters.length > 0 && allow.families.length + allow.services.length > 0) return;
+  if (isUnused) {
+    notes.push('no proxies are declared; allow-lists are empty');
+    return;
+  }
+  const what = allow.clusters.length === 0 ? 'clusters' : 'task definition families';
+  problems.push({
+    problem: `no proxy may be started: the allow-list of ${what} is empty`,
+    remedy: 'name clusters, families and commands (globs) in the stage parameters of the proxies',
+  });
 }
 
 function lookAtProxies(
