@@ -67,26 +67,32 @@ async function run({ once, verbose, consul }: Extract<StartArguments, { kind: 's
   const { narrator } = story;
   const view = new AbortController();
   const viewed = followHealth(stack.consul.url, (health) => narrator.hearHealth(health), view.signal);
-  const stopWindows = startSchedule(stack.watchChecks, 'window', {
-    onResult: (result) => narrator.hearWindow(result),
-    onFailure: (text) => tell({ kind: 'other', headline: 'window failed', text }),
-  });
-  const stopSyncs = startSchedule(stack.reconcileProxies, 'sync', {
-    onResult: () => {},
-    onFailure: (text) => tell({ kind: 'other', headline: 'sync failed', text }),
-  });
   closers.unshift(
-    stopWindows,
-    stopSyncs,
     () => view.abort(),
     () => viewed,
   );
+  // A catalog without a service could as well be a token that sees nothing; the functions would say so at once.
+  await story.untilHealthy(startMs + PATIENCE_MS);
+  schedule(stack, narrator);
   await play(story, stack, files, once);
+}
+
+/** Both functions, at once and every minute. */
+function schedule(stack: Stack, narrator: Story['narrator']): void {
+  closers.unshift(
+    startSchedule(stack.watchChecks, 'window', {
+      onResult: (result) => narrator.hearWindow(result),
+      onFailure: (text) => tell({ kind: 'other', headline: 'window failed', text }),
+    }),
+    startSchedule(stack.reconcileProxies, 'sync', {
+      onResult: () => {},
+      onFailure: (text) => tell({ kind: 'other', headline: 'sync failed', text }),
+    }),
+  );
 }
 
 /** Once, or every minute until the process is told to end. */
 async function play(story: Story, stack: Stack, files: SessionFiles, once: boolean): Promise<void> {
-  await story.untilHealthy(startMs + PATIENCE_MS);
   if (!once) explain(stack, files);
   for (let round = 0; ; round += 1) {
     const atMs = startMs + FIRST_BREAK_MS + round * SCHEDULE_MS;
