@@ -95,6 +95,7 @@ function depsOf({ deps, settings, consulClient, ecsClient, tableOptions }: Share
     ...deps,
     declarations: createDeclarationPort({
       client: consulClient,
+      clock: systemClock,
       proxiesPrefix: settings.proxies.keyPrefix,
       defaultsKey: settings.proxies.defaultsKey,
       ...(namespace === undefined ? {} : { namespace }),

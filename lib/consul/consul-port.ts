@@ -3,14 +3,11 @@ import { type ConsulPort, ReadFailure } from '../ports.ts';
 import { describeInstances, lookUpChecks } from './by-service.ts';
 import { type ConsulClient, createConsulClient } from './client.ts';
 import { decodeInstances, decodeKey, decodeServiceChecks, decodeServices } from './decode.ts';
-import { type ConsulOptions, REQUEST_TIMEOUT_MS } from './options.ts';
+import { type ConsulOptions, endOfReadMs, REQUEST_TIMEOUT_MS } from './options.ts';
 import { keyPath, pathSegment } from './path.ts';
 import { watchUnhealthy } from './unhealthy-watch.ts';
 
 export type { BearerToken, ConsulLogin, ConsulOptions, ConsulTls, Log, TokenSource } from './options.ts';
-
-/** A read that is made of many requests has so many times the budget of one. */
-const MANY_READS = 2;
 
 /** The port, with what only this adapter offers. */
 export interface ConsulAdapter extends ConsulPort {
@@ -29,7 +26,7 @@ export function consulPortOn(
   options: Pick<ConsulOptions, 'clock' | 'requestTimeoutMs'>,
 ): ConsulAdapter {
   const marginMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
-  const context = () => ({ client, untilMs: options.clock.nowMs() + MANY_READS * marginMs });
+  const context = () => ({ client, untilMs: endOfReadMs(options) });
   return {
     watchUnhealthy: ({ warnings }) => watchUnhealthy({ client, clock: options.clock, warnings, marginMs }),
     lookUpChecks: (checks) => lookUpChecks(context(), checks),

@@ -22,6 +22,7 @@ import type { ConsulClient } from './client.ts';
 import { listDeclaringServices, readDeclaringInstances } from './declaring-services.ts';
 import { decodeKeysBelow } from './decode.ts';
 import { readDocument } from './document-text.ts';
+import { type ConsulOptions, endOfReadMs } from './options.ts';
 import { forEachParallel } from './parallel.ts';
 import { keyPath, pathSegment } from './path.ts';
 import { safeText } from './safe-text.ts';
@@ -34,7 +35,7 @@ export const PROXY_DEFAULTS_KEY = 'ecs-check-restart/proxy-defaults';
 const MOST_DOCUMENTS = 10_000;
 
 /** What the port is made of. */
-export interface DeclarationPortOptions {
+export interface DeclarationPortOptions extends Pick<ConsulOptions, 'clock' | 'requestTimeoutMs'> {
   /** From `createConsulClient`; it belongs to whoever made it. */
   readonly client: ConsulClient;
   /** Those of the client: in others than `default` there may be no service at all. */
@@ -61,6 +62,7 @@ export function createDeclarationPort(options: DeclarationPortOptions): Declarat
 
   return {
     async readDeclarations() {
+      const context = { client, untilMs: endOfReadMs(options) };
       let defaults: string | undefined;
       let documents: readonly DeclaringDocument[] = [];
       let listed: readonly string[] = [];
@@ -75,13 +77,13 @@ export function createDeclarationPort(options: DeclarationPortOptions): Declarat
           documents = await readDocuments(signal);
         },
         async (signal) => {
-          listed = await listDeclaringServices(client, mayBeEmpty, signal);
+          listed = await listDeclaringServices(context, mayBeEmpty, signal);
         },
       ];
       await forEachParallel(reads, reads.length, (read, signal) => read(signal));
       const unsendable = listed.filter((name) => pathSegment(name) === undefined);
       const sources: DeclarationSources = {
-        instances: await readDeclaringInstances(client, mayBeEmpty, listed),
+        instances: await readDeclaringInstances(context, mayBeEmpty, listed),
         documents: [...documents, ...unsendable.map(unsendableService)],
       };
       return defaults === undefined ? sources : { ...sources, defaults: readDocument(defaults) };

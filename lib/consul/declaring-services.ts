@@ -1,7 +1,10 @@
-/** The half of `DeclarationPort` that reads the catalog: `declarations.ts` says what its answers are worth. */
+/**
+ * The half of `DeclarationPort` that reads the catalog: `declarations.ts` says what its answers are worth. All requests of
+ * a read share its end: a slow Consul must not make hundreds of requests out of the budget of one.
+ */
 import { ReadFailure } from '../ports.ts';
 import { type DeclaringInstance, MANAGED_PROXY_TAG } from '../proxies/declaration.ts';
-import type { ConsulClient } from './client.ts';
+import type { ReadContext } from './by-service.ts';
 import { decodeServices, decodeTaggedInstances } from './decode.ts';
 import { forEachParallel } from './parallel.ts';
 import { pathSegment } from './path.ts';
@@ -12,12 +15,12 @@ const WIDTH = 8;
 
 /** Names of the services with the tag, by one read of the catalog. Throws `ReadFailure`. */
 export async function listDeclaringServices(
-  client: ConsulClient,
+  { client, untilMs }: ReadContext,
   mayBeEmpty: boolean,
   signal?: AbortSignal,
 ): Promise<readonly string[]> {
   const path = '/v1/catalog/services';
-  const reply = await client.get({ path, ...(signal ? { signal } : {}) });
+  const reply = await client.get({ path, untilMs, ...(signal ? { signal } : {}) });
   const services = decodeServices(reply?.body, `GET ${path}`);
   if (services.size === 0 && !mayBeEmpty) {
     const message = 'Consul shows no service at all, not even its own: the token may not read services';
@@ -31,16 +34,16 @@ export async function listDeclaringServices(
  * was listed: both are asked once more, and if they still disagree it is a `ReadFailure` (`incomplete`).
  */
 export async function readDeclaringInstances(
-  client: ConsulClient,
+  context: ReadContext,
   mayBeEmpty: boolean,
   listed: readonly string[],
 ): Promise<readonly DeclaringInstance[]> {
-  const found = new Map(await readAll(client, listed));
+  const found = new Map(await readAll(context, listed));
   const without = [...found].filter(([, instances]) => instances.length === 0).map(([name]) => name);
   if (without.length > 0) {
-    const stillListed = new Set(await listDeclaringServices(client, mayBeEmpty));
+    const stillListed = new Set(await listDeclaringServices(context, mayBeEmpty));
     const again = without.filter((name) => stillListed.has(name));
-    for (const [name, instances] of await readAll(client, again)) {
+    for (const [name, instances] of await readAll(context, again)) {
       if (instances.length === 0) throw disagreement(name);
       found.set(name, instances);
     }
@@ -49,7 +52,7 @@ export async function readDeclaringInstances(
 }
 
 async function readAll(
-  client: ConsulClient,
+  { client, untilMs }: ReadContext,
   names: readonly string[],
 ): Promise<ReadonlyMap<string, readonly DeclaringInstance[]>> {
   const found = new Map<string, readonly DeclaringInstance[]>();
@@ -58,7 +61,7 @@ async function readAll(
     return segment === undefined ? [] : [{ name, path: `/v1/catalog/service/${segment}` }];
   });
   await forEachParallel(requests, WIDTH, async ({ name, path }, signal) => {
-    const reply = await client.get({ path, signal });
+    const reply = await client.get({ path, signal, untilMs });
     const instances = decodeTaggedInstances(reply?.body, `GET ${path}`);
     const declaring = instances.filter(({ tags }) => tags.includes(MANAGED_PROXY_TAG));
     found.set(name, declaring);

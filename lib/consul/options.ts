@@ -63,6 +63,17 @@ export interface ConsulOptions {
 
 /** Default of `requestTimeoutMs`. */
 export const REQUEST_TIMEOUT_MS = 10_000;
+/** A read that is made of many requests has so many times the budget of one. */
+const MANY_READS = 2;
+
+/** When a read of many requests that begins now must have come to its end. */
+export function endOfReadMs({
+  clock,
+  requestTimeoutMs = REQUEST_TIMEOUT_MS,
+}: Pick<ConsulOptions, 'clock' | 'requestTimeoutMs'>): number {
+  return clock.nowMs() + MANY_READS * requestTimeoutMs;
+}
+
 /** Default of `maxStaleMs`. */
 export const MAX_STALE_MS = 5000;
 

@@ -49,17 +49,17 @@ async function port(answers: Answers, options: Partial<DeclarationPortOptions> =
     if (answer) answer(response, request);
     else response.writeHead(404, SOUND).end();
   });
-  const { namespace, partition } = options;
+  const { namespace, partition, clock = systemClock } = options;
   const client = createConsulClient({
     addresses: [server.address],
     token: { current: async () => undefined, refetch: async () => undefined },
-    clock: systemClock,
+    clock,
     random: () => 0,
     ...(namespace === undefined ? {} : { namespace }),
     ...(partition === undefined ? {} : { partition }),
   });
   onTestFinished(() => client.close());
-  return { server, ...createDeclarationPort({ client, ...options }) };
+  return { server, ...createDeclarationPort({ client, clock, ...options }) };
 }
 
 describe('what declares proxies', () => {
@@ -101,6 +101,33 @@ describe('what declares proxies', () => {
     ]);
     const { readDeclarations: read } = await port({ ...CATALOG, '/v1/catalog/service/web': web });
     expect((await read()).instances.map(({ serviceId }) => serviceId)).toEqual(['web-1']);
+  });
+
+  test('of however many services, within the time of two requests', async () => {
+    const names = Array.from({ length: 40 }, (_, n) => `web-${n}`);
+    const slow = { answerMs: 400 };
+    let lateMs = 0;
+    const ofOne = (response: ServerResponse) => {
+      lateMs += slow.answerMs;
+      json(response, [instance('web-1')]);
+    };
+    const { server, readDeclarations: read } = await port(
+      {
+        [SERVICES]: body(Object.fromEntries(names.map((name) => [name, ['managed-proxy']]))),
+        ...Object.fromEntries(names.map((name) => [`/v1/catalog/service/${name}`, ofOne])),
+      },
+      { clock: { ...systemClock, nowMs: () => systemClock.nowMs() + lateMs } },
+    );
+    expect((await read()).instances).toHaveLength(40);
+
+    slow.answerMs = 3000;
+    const before = server.asked.length;
+    await expect(read()).rejects.toMatchObject({
+      system: 'consul',
+      code: 'timeout',
+      message: expect.stringMatching(/for all of GET/),
+    });
+    expect(server.asked.length - before).toBeLessThan(30);
   });
 
   test('a name is encoded once', async () => {

@@ -82,7 +82,7 @@ describe.runIf(found)(`credentials against real Consul ${found?.version ?? '(the
       const options = { addresses: settings.addresses, token: credentials.token, tls, clock: systemClock, log };
       const client = createConsulClient(options);
       onTestFinished(() => client.close());
-      return { ...consulPortOn(client, options), ...createDeclarationPort({ client }) };
+      return { ...consulPortOn(client, options), ...createDeclarationPort({ client, clock: systemClock }) };
     };
     return { start, asked, lines };
   }

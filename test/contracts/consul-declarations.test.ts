@@ -67,7 +67,7 @@ async function read(consul: RunningConsul, token?: string): Promise<DeclarationS
     clock: systemClock,
   });
   try {
-    const sources = await createDeclarationPort({ client }).readDeclarations();
+    const sources = await createDeclarationPort({ client, clock: systemClock }).readDeclarations();
     const instances = [...sources.instances].sort((one, other) => (one.serviceId < other.serviceId ? -1 : 1));
     return { ...sources, instances };
   } finally {
