@@ -11,8 +11,8 @@ import { forEachParallel } from './parallel.ts';
 import { type ListAnswer, StatusList } from './status-list.ts';
 
 const ALONE = { capacity: 10, perSecond: 4 };
-const CRITICAL_OF_TWO = { capacity: 7, perSecond: 3 };
-const WARNING_OF_TWO = { capacity: 3, perSecond: 1 };
+const CRITICAL_OF_TWO = { capacity: 7, perSecond: 3.5 };
+const WARNING_OF_TWO = { capacity: 3, perSecond: 0.5 };
 
 /** What a watch needs; `marginMs` is added to the own limit of a blocking query. */
 export interface WatchOptions {

@@ -40,7 +40,7 @@ export function needsFollowing({ brakes }: ServiceState): boolean {
   return brakes.inFlight.length > 0 || brakes.breaker !== undefined;
 }
 
-/** Gathers the facts. */
+/** Gathers the facts. `described`: services by owner key, as this pass has seen them. */
 export async function brakeFacts(
   {
     deps,
@@ -54,6 +54,7 @@ export async function brakeFacts(
     readonly memory: WatchMemory;
   },
   judged: readonly Judged[],
+  described: ReadonlyMap<string, EcsService>,
   nowMs: number,
 ): Promise<BrakeFacts> {
   const bad = judged.filter(countsAsUnhealthy);
@@ -61,7 +62,7 @@ export async function brakeFacts(
   const owners = new Map<string, Owner>();
   for (const one of bad) addInstance(owners, one, settings, document, memory);
   for (const state of memory.services.values()) if (needsFollowing(state)) addStored(owners, state);
-  const read = await describeOwners(deps, [...owners.values()]);
+  const read = await describeOwners(deps, [...owners.values()], described);
   const services = [...owners.values()].flatMap((owner) => {
     const service = read.services.get(owner.key);
     if (owner.kind === 'service' && !service) return [];
@@ -132,11 +133,12 @@ function addStored(owners: Map<string, Owner>, state: ServiceState): void {
   owners.set(state.key, { key: state.key, kind, cluster, name: ownerName, unhealthy: [], graceMs, brakes: undefined });
 }
 
-async function describeOwners(deps: WatchDeps, owners: readonly Owner[]) {
-  const services = new Map<string, EcsService>();
+/** Services that this pass has described already are not asked for again. */
+async function describeOwners(deps: WatchDeps, owners: readonly Owner[], described: ReadonlyMap<string, EcsService>) {
+  const services = new Map(described);
   const failures: ReadFailure[] = [];
   const clusters = Map.groupBy(
-    owners.filter(({ kind }) => kind === 'service'),
+    owners.filter(({ kind, key }) => kind === 'service' && !described.has(key)),
     ({ cluster }) => cluster,
   );
   await inParallel([...clusters], 4, async ([cluster, ofCluster]) => {

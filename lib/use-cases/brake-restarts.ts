@@ -9,6 +9,7 @@ import { needsConsidered } from '../brakes/estate-breaker.ts';
 import type { BrakeEvent, Candidate, ServiceFacts, Withholding } from '../brakes/facts.ts';
 import { type EstateBrakes, mergeEstateBrakes } from '../brakes/settings.ts';
 import type { BrakeState, EstateState } from '../brakes/state.ts';
+import type { EcsService } from '../check-restart/ecs-facts.ts';
 import { anyGlobMatches } from '../check-restart/glob.ts';
 import type { ConsulPort, ReadFailure, ServiceState } from '../ports.ts';
 import { brakeFacts, needsFollowing } from './brake-facts.ts';
@@ -52,7 +53,7 @@ export async function brakePlan(
   if (isQuiet && memory.estate.state.openSinceMs === undefined) {
     return { ...plan, facts: new Map(), brakes, events: [], failures: [] };
   }
-  const { services, failures } = await brakeFacts(watcher, judged, nowMs);
+  const { services, failures } = await brakeFacts(watcher, judged, describedServices(plan), nowMs);
   const considered = needsConsidered(services, brakes)
     ? (watcher.considered ?? (await consideredServices(deps.consul, document)))
     : undefined;
@@ -94,6 +95,12 @@ export async function brakePlan(
     events: published,
     failures,
   };
+}
+
+function describedServices({ restarts }: RestartPlan): ReadonlyMap<string, EcsService> {
+  return new Map(
+    restarts.flatMap(({ ownerKey, facts: { service } }) => (service ? [[ownerKey, service] as const] : [])),
+  );
 }
 
 /** Decides one restart again on a fresh item; returns the state to charge, or what holds it back. */
