@@ -57,6 +57,14 @@ function expectInvocation(words: readonly string[]): void {
   expectParameters(words);
 }
 
+const { POLICY_KEY, PROXY_DEFAULTS_KEY, PROXY_KEY_PREFIX } = SETTINGS;
+/** What people write into Consul KV. */
+const KEYS = [
+  new RegExp(`^${POLICY_KEY.fallback}$`),
+  new RegExp(`^${PROXY_DEFAULTS_KEY.fallback}$`),
+  new RegExp(`^${PROXY_KEY_PREFIX.fallback}/[^/]+$`),
+];
+
 /** Each kind of command, and what is demanded of it. Programs of others are named only. */
 const KINDS: readonly (readonly [RegExp, (words: readonly string[]) => void])[] = [
   [/^npm ci$/, () => expect(existsSync(`${ROOT}package-lock.json`)).toBe(true)],
@@ -70,7 +78,14 @@ const KINDS: readonly (readonly [RegExp, (words: readonly string[]) => void])[] 
   [/^npm run --silent simulate -- \S+$/, (words) => expect(fencesOf(`text simulate ${words.at(-1)}`)).toHaveLength(1)],
   [/^npx osls (?:deploy|package|remove) /, expectParameters],
   [/^npx osls invoke (?:local )?-f /, expectInvocation],
-  [/^consul kv put /, (words) => expect(words[3]).toBe(SETTINGS.POLICY_KEY.fallback)],
+  [
+    /^consul kv put /,
+    ([, , , key = '']) =>
+      expect(
+        KEYS.some((pattern) => pattern.test(key)),
+        key,
+      ).toBe(true),
+  ],
   [/^(?:consul acl|aws ssm) /, () => {}],
 ];
 
@@ -111,9 +126,11 @@ describe('inputs', () => {
   });
 });
 
-test('simulate prints what the README shows', async () => {
-  const file = 'docs/examples/web.json';
-  const [shown] = fencesOf(`text simulate ${file}`);
-  const { stdout } = await promisify(execFile)(process.execPath, ['infra/local/simulate.ts', file], { cwd: ROOT });
-  expect(stdout).toBe(shown?.text);
-});
+test.each(['docs/examples/web.json', 'docs/examples/proxies.json'])(
+  'simulate prints of %s what is shown',
+  async (file) => {
+    const [shown] = fencesOf(`text simulate ${file}`);
+    const { stdout } = await promisify(execFile)(process.execPath, ['infra/local/simulate.ts', file], { cwd: ROOT });
+    expect(stdout).toBe(shown?.text);
+  },
+);

@@ -11,9 +11,20 @@ import { parseScenarios } from '../../infra/local/scenario/schema.ts';
 import { mapInstance } from '../../lib/check-restart/mapping.ts';
 import { parseMetaPolicy } from '../../lib/config/meta-policy.ts';
 import { parsePolicyDocument } from '../../lib/config/policy-document.ts';
+import { type DeclarationSources, readDeclarations } from '../../lib/proxies/declaration.ts';
 import { FENCES, fencesOf } from './documents.ts';
 
-const KINDS = ['registration', 'consul-ecs', 'policy', 'scenario', 'auth-method', 'output'];
+const KINDS = [
+  'registration',
+  'consul-ecs',
+  'policy',
+  'proxy-registration',
+  'proxy',
+  'proxy-defaults',
+  'scenario',
+  'auth-method',
+  'output',
+];
 const TASK = 'arn:aws:ecs:eu-west-1:123456789012:task/prod/0f9de17a6465404e8b1b2356dc13c2f8';
 const PART = { limit: 3, intervalMs: 10_000, graceMs: 90_000 };
 
@@ -32,6 +43,28 @@ const ConsulEcs = z.object({
   healthSyncContainers: z.array(z.string()),
   service: z.strictObject({ name: z.string(), port: z.int(), meta: Meta }),
 });
+
+const Declaring = z.object({ ID: z.string(), Name: z.string(), Tags: z.array(z.string()), Meta });
+/** Lists under which all examples are allowed. */
+const ALLOW = { families: ['envoy-*'], clusters: ['prod'], commands: ['envoy *'], services: ['ingress'] };
+const NOTHING = { families: [], clusters: [], commands: [], services: [] };
+
+/** What an example declares, with or without the defaults of the documents. */
+function declaredBy(sources: Partial<DeclarationSources>, allow = ALLOW) {
+  const home = { region: 'eu-west-1', account: '123456789012' };
+  return readDeclarations({ instances: [], documents: [], ...sources }, { allow, home }, (text) => text);
+}
+
+function instanceOf(text: string): DeclarationSources['instances'][number] {
+  const { ID, Name, Tags, Meta: meta } = Declaring.parse(JSON.parse(text));
+  return { node: 'ip-10-0-2-1', serviceId: ID, serviceName: Name, tags: Tags, meta };
+}
+
+function documentOf(text: string): DeclarationSources['documents'][number] {
+  const value: unknown = JSON.parse(text);
+  const { service } = z.object({ service: z.string() }).parse(value);
+  return { id: service, source: { value } };
+}
 
 function expectRegistration(text: string): void {
   const { ID, Meta: meta } = Registration.parse(JSON.parse(text));
@@ -71,13 +104,56 @@ describe('JSON', () => {
     expect(parsed.ok && parsed.document.rules.length).toBeGreaterThan(0);
   });
 
-  test('the scenario is met, and its result is the one shown', async () => {
+  test.each(fencesOf('json proxy-registration'))('the registration of $document declares a proxy', ({ text }) => {
+    const instances = [instanceOf(text)];
+    expect(declaredBy({ instances })).toMatchObject([
+      {
+        proxyId: 'web-1-proxy',
+        usable: true,
+        spec: { taskDefinition: 'envoy-web:3', cluster: 'prod', service: 'web' },
+      },
+    ]);
+    expect(declaredBy({ instances }, NOTHING)).toMatchObject([{ usable: false }]);
+  });
+
+  test.each(fencesOf('json proxy'))('the document of $document declares a proxy', ({ text }) => {
+    const documents = [documentOf(text)];
+    expect(declaredBy({ documents })).toMatchObject([{ usable: true, spec: { cluster: 'prod' } }]);
+    expect(declaredBy({ documents }, NOTHING)).toMatchObject([{ usable: false }]);
+  });
+
+  test.each(fencesOf('json proxy-defaults'))(
+    'the defaults of $document lie under declarations of both kinds',
+    ({ text }) => {
+      const defaults = { value: JSON.parse(text) as unknown };
+      const instances = fencesOf('json proxy-registration')
+        .slice(0, 1)
+        .map((fence) => instanceOf(fence.text));
+      const documents = fencesOf('json proxy')
+        .slice(1)
+        .map((fence) => documentOf(fence.text));
+      const declared = declaredBy({ instances, documents, defaults });
+      expect(declared.filter(({ usable }) => !usable)).toEqual([]);
+      expect(declared.map(({ proxyId }) => proxyId)).toEqual(['edge', 'ingress', 'web-1-proxy']);
+      expect(declared.at(-1)).toMatchObject({ spec: { launchType: 'FARGATE' }, config: { connectTimeout: '5s' } });
+      expect(declared[0]).toMatchObject({ config: { connectTimeout: '5s', listeners: [8443] } });
+    },
+  );
+
+  test.each(fencesOf('json scenario'))('the scenario of $document is met', async ({ text }) => {
+    const parsed = parseScenarios(text);
+    expect(parsed).toMatchObject({ ok: true });
+    for (const scenario of parsed.ok ? parsed.scenarios : []) {
+      expect(await playScenario(scenario, '')).toMatchObject({ met: true });
+    }
+  });
+
+  test('the result of the first scenario is the one shown', async () => {
     const [example] = fencesOf('json scenario');
     const parsed = parseScenarios(example?.text ?? '');
     const [scenario] = parsed.ok ? parsed.scenarios : [];
     if (!scenario || !example) throw new Error(parsed.ok ? 'no scenario' : parsed.problems.join('\n'));
     const played = await playScenario(scenario, '');
-    expect(played.met).toBe(true);
     const output = FENCES.find(({ info, document }) => info === 'json output' && document === example.document);
     const shown: unknown = JSON.parse(output?.text ?? '');
     expect({ ...played, skipped: played.skipped.slice(0, 1) }).toEqual(shown);

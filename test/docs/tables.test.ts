@@ -8,6 +8,10 @@ import { REASONS } from '../../lib/check-restart/reason.ts';
 import { parseMetaPolicy } from '../../lib/config/meta-policy.ts';
 import { parsePolicyDocument } from '../../lib/config/policy-document.ts';
 import { SETTINGS } from '../../lib/config/settings-table.ts';
+import { METRICS } from '../../lib/event-codes.ts';
+import { DEFAULT_BACKOFF, launchDelayMs } from '../../lib/proxies/backoff.ts';
+import { META_CLUSTER, META_EXEC_MODE, META_TASK_DEFINITION } from '../../lib/proxies/declaration.ts';
+import { DEFAULT_FIELDS, DOCUMENT_FIELDS } from '../../lib/proxies/document.ts';
 import { cellsOf, fencesOf, markedIn, rowsOf, tableIn, textOf } from './documents.ts';
 import { generatedParts, parameterOfVariable, stageParameters } from './generated.ts';
 
@@ -101,8 +105,6 @@ describe('the fields of a policy', () => {
 });
 
 describe('the fields of a scenario', () => {
-  /** Those of a part that does not exist yet. */
-  const NOT_YET = ['removalDelay', 'proxies'];
   const allowedIn = (problems: readonly string[]) => (problems.join().split('any of ').at(-1) ?? '').split(', ');
   const problemsOf = (scenario: unknown) => {
     const parsed = parseScenarios(JSON.stringify(scenario));
@@ -114,7 +116,7 @@ describe('the fields of a scenario', () => {
 
   it('are those of the code', () => {
     const allowed = allowedIn(problemsOf({ duration: '1s', unknown: 1 }));
-    expect(fieldsIn(tables[0]).sort()).toEqual(allowed.filter((name) => !NOT_YET.includes(name)).sort());
+    expect(fieldsIn(tables[0]).sort()).toEqual(allowed.sort());
   });
 
   it('of a task are, too', () => {
@@ -126,33 +128,89 @@ describe('the fields of a scenario', () => {
 describe('the permissions', () => {
   type Statement = { readonly Sid: string; readonly Action: string | readonly string[] };
   type Role = { readonly Properties: { readonly Policies: readonly { PolicyDocument: { Statement: Statement[] } }[] } };
-  type Template = { readonly Resources: { readonly WatchChecksRole: Role } };
+  type Template = { readonly Resources: Readonly<Record<string, Role>> };
   type Variables = Readonly<Record<string, () => Promise<unknown>>>;
-  const makeRole = createRequire(import.meta.url)('../../infra/watch-checks-role.cjs') as (
-    variables: Variables,
-  ) => Promise<Template>;
+  const require = createRequire(import.meta.url);
 
-  it('are the statements of the role, action by action', async () => {
+  const writtenIn = (name: string) =>
+    rowsOf(markedIn('docs/deploying.md', name)).map(
+      ([sid, actions]) => [word(sid), word(actions).split(', ')] as const,
+    );
+
+  test.each([
+    ['watch-checks', 'WatchChecksRole'],
+    ['reconcile-proxies', 'ReconcileProxiesRole'],
+  ])('are the statements of the role of %s, action by action', async (name, role) => {
+    const makeRole = require(`../../infra/${name}-role.cjs`) as (variables: Variables) => Promise<Template>;
     const { Resources } = await makeRole({
       resolveVariable: async () => 'anything',
       resolveConfigurationProperty: async () => 'anything',
     });
-    const statements = Resources.WatchChecksRole.Properties.Policies.flatMap(
-      ({ PolicyDocument }) => PolicyDocument.Statement,
-    );
+    const policies = Resources[role]?.Properties.Policies ?? [];
+    const statements = policies.flatMap(({ PolicyDocument }) => PolicyDocument.Statement);
     const made = Object.fromEntries(statements.map(({ Sid, Action }) => [Sid, [Action].flat()]));
-    const rows = tableIn('docs/deploying.md', 'statement');
-    const written = Object.fromEntries(rows.map(([sid, actions]) => [word(sid), word(actions).split(', ')]));
+    const written = Object.fromEntries([...writtenIn('permissions'), ...writtenIn(`permissions-${name}`)]);
     expect(made).toEqual({ ...written, ButNotFromCode: made.AttachToVpc });
   });
 });
 
 describe('the events', () => {
+  /** Made of a success's type and a word. */
+  const FAILURES = ['Proxy Launch Failed', 'Proxy Stop Failed', 'Proxy Redeploy Failed'];
+
   it('are those that the use cases publish', () => {
-    const sources = ['tell-pass', 'hold'].map((name) => textOf(`lib/use-cases/${name}.ts`)).join('\n');
-    const published = [...sources.matchAll(/'((?:[A-Z][a-z]+)(?: [A-Z][a-z]+)*)'/g)].map(([, type]) => type);
+    const files = ['tell-pass', 'hold', 'reconcile/tell-reconcile'];
+    const sources = files.map((name) => textOf(`lib/use-cases/${name}.ts`)).join('\n');
+    const named = [...sources.matchAll(/'((?:[A-Z][a-z]+)(?: [A-Z][a-z]+)*)'/g)].map(([, type = '']) => type);
+    const published = named.filter((name) => !(name in METRICS));
     const written = rowsOf(markedIn('docs/operating.md', 'events')).map(([type]) => word(type));
-    expect(written.toSorted()).toEqual([...new Set(published)].sort());
+    expect(written.toSorted()).toEqual([...new Set([...published, ...FAILURES])].sort());
+  });
+});
+
+describe('proxies', () => {
+  it('have the fields of the code, in declarations and in defaults', () => {
+    const rows = rowsOf(markedIn('docs/proxies.md', 'proxy-fields'));
+    const fields = rows.map(([field]) => word(field));
+    expect(fields.toSorted()).toEqual(DOCUMENT_FIELDS.toSorted());
+    const inDefaults = rows.filter(([, inDefault]) => inDefault === 'yes').map(([field]) => word(field));
+    expect(inDefaults.sort()).toEqual(DEFAULT_FIELDS.toSorted());
+  });
+
+  it('have the Meta keys of the code', () => {
+    const keys = tableIn('docs/proxies.md', 'Meta key').map((cells) => cells.map(word));
+    expect(Object.fromEntries(keys)).toEqual({
+      [META_TASK_DEFINITION]: 'taskDefinition',
+      [META_EXEC_MODE]: 'execMode',
+      [META_CLUSTER]: 'cluster',
+    });
+  });
+
+  it('have the settings and parameters of the lists', () => {
+    const rows = tableIn('docs/proxies.md', 'setting').map(([setting, parameter]) => [word(setting), word(parameter)]);
+    const parameters = parameterOfVariable();
+    expect(rows).toHaveLength(4);
+    for (const [setting = '', parameter] of rows) expect(parameters.get(setting)).toBe(parameter);
+  });
+
+  it('have the reason words of the code', () => {
+    const written = rowsOf(markedIn('docs/proxies.md', 'proxy-reasons')).map(([reason]) => word(reason));
+    const wordsOf = (file: string, type: string) => {
+      const [, union = ''] =
+        new RegExp(`^export type ${type} =([^;]*);`, 'm').exec(textOf(file).replace(/ *\/\/.*$/gm, '')) ?? [];
+      return [...union.matchAll(/'([a-z-]+)'/g)].map(([, reason]) => reason);
+    };
+    const stops = wordsOf('lib/proxies/proxy-state.ts', 'StopWhy');
+    const others = wordsOf('lib/proxies/action.ts', 'ProxyReason');
+    expect(stops.length).toBeGreaterThan(4);
+    expect(others.length).toBeGreaterThan(20);
+    expect(written.toSorted()).toEqual([...stops, ...others].sort());
+  });
+
+  it('wait as the documents say', () => {
+    const waits = Array.from({ length: 9 }, (_, counted) => launchDelayMs(counted, DEFAULT_BACKOFF) / 1000);
+    expect(waits).toEqual([0, 0, 0, 2, 4, 8, 16, 32, 60]);
+    expect(textOf('docs/proxies.md')).toContain('Three launches at once, then 2, 4, 8, 16, 32 and 60 s');
   });
 });
 
