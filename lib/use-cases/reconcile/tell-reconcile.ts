@@ -31,10 +31,11 @@ const PROBLEM_CODES: Partial<Record<ProxyReason, EventCode>> = {
 /** Told as long as they last: their alarms wait for the third line, so that a blip is none. */
 const OUTAGES: ReadonlySet<EventCode> = new Set<EventCode>(['ecs-failed', 'declarations-doubtful']);
 
-const EVENT_TYPES: Readonly<Record<DoneAction['kind'], string>> = {
-  start: 'Proxy Launched',
-  stop: 'Proxy Stopped',
-  redeploy: 'Proxy Redeployed',
+/** Detail types of what was done, and of what failed. */
+const EVENT_TYPES: Readonly<Record<DoneAction['kind'], { readonly done: string; readonly failed: string }>> = {
+  start: { done: 'Proxy Launched', failed: 'Proxy Launch Failed' },
+  stop: { done: 'Proxy Stopped', failed: 'Proxy Stop Failed' },
+  redeploy: { done: 'Proxy Redeployed', failed: 'Proxy Redeploy Failed' },
 };
 
 /** Logs, counts, publishes, keeps history. Never throws for an outside system's failure. */
@@ -85,8 +86,8 @@ function codeOf({ outcome }: CarriedOut): EventCode {
 
 function eventOf(one: CarriedOut): OutgoingEvent {
   const detail = reportOf(one);
-  const type = EVENT_TYPES[detail.kind];
-  return { type: detail.outcome === 'done' ? type : `${type.replace(/ed$/, '')} Failed`, detail: { ...detail } };
+  const types = EVENT_TYPES[detail.kind];
+  return { type: detail.outcome === 'done' ? types.done : types.failed, detail: { ...detail } };
 }
 
 function runStateEvents(

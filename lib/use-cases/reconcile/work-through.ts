@@ -89,6 +89,13 @@ const NO_TASKS: ReadTasks = {
   failures: [],
 };
 
+const NONE: Declared = { read: 'good', proxies: [] };
+
+function isUnused({ rules: { allow } }: ReconcileSettings, store: ProxyStore): boolean {
+  const startsNothing = allow.clusters.length === 0 || allow.families.length + allow.services.length === 0;
+  return startsNothing && store.states.size === 0 && store.unreadableIds().length === 0;
+}
+
 async function readWorld(
   deps: ReconcileDeps,
   settings: ReconcileSettings,
@@ -101,6 +108,8 @@ async function readWorld(
   const isKilling = kill && phase === 'stopping';
   if (phase !== 'running' && !isKilling) return { declared: unread, tasks: NO_TASKS, health: undefined };
   const { declared, failure } = isKilling ? { declared: unread } : await readDeclared(deps, settings);
+  // Where nothing may be started and nothing ever was, a token without rights on declarations is nobody's problem.
+  if (failure !== undefined && isUnused(settings, store)) return { declared: NONE, tasks: NO_TASKS, health: undefined };
   if (failure !== undefined) failures.push(failure);
   const tasks = await readTasks(deps, settings, store.states, declared);
   failures.push(...tasks.failures);
