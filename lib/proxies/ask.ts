@@ -18,7 +18,10 @@ export function questionsFor(states: Iterable<ProxyState>, declared: Declared): 
     for (const cluster of [task?.cluster, launch?.cluster, spec?.cluster]) {
       if (cluster !== undefined) clusters.add(cluster);
     }
-    if (task !== undefined) tasks.set(task.cluster, [...(tasks.get(task.cluster) ?? []), task.taskArn]);
+    if (task === undefined) continue;
+    const asked = tasks.get(task.cluster);
+    if (asked === undefined) tasks.set(task.cluster, [task.taskArn]);
+    else asked.push(task.taskArn);
   }
   const entries = declared.read === 'good' ? declared.proxies : [];
   for (const entry of entries) if (entry.usable) clusters.add(entry.spec.cluster);

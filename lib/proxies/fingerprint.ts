@@ -12,10 +12,8 @@ export type Hash = (canonicalText: string) => string;
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((item: unknown) => canonicalJson(item)).join(',')}]`;
   if (typeof value === 'object' && value !== null) {
-    const fields = Object.entries(value)
-      .filter(([, field]) => field !== undefined)
-      .sort(([one], [other]) => (one < other ? -1 : 1))
-      .map(([key, field]) => `${JSON.stringify(key)}:${canonicalJson(field)}`);
+    const present = Object.keys(value).filter((key) => Reflect.get(value, key) !== undefined);
+    const fields = present.sort().map((key) => `${JSON.stringify(key)}:${canonicalJson(Reflect.get(value, key))}`);
     return `{${fields.join(',')}}`;
   }
   return JSON.stringify(value) ?? 'null';

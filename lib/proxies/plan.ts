@@ -9,11 +9,11 @@
 import { earliestWaitMs, inOrder, type ProxyAction, type ProxyProblem } from './action.ts';
 import { type DecideContext, decide, decideKill, invalidProblem, type RestartRequest } from './decide.ts';
 import type { DeclaredProxy } from './declaration.ts';
-import { canonicalJson } from './fingerprint.ts';
 import { observe } from './observe.ts';
 import { isLive, type OwnTask, type OwnTasks } from './own-task.ts';
 import { newProxyState, type ProxyState } from './proxy-state.ts';
 import { type RunState, settle } from './run-state.ts';
+import { sameContent } from './same-content.ts';
 import type { ProxySettings } from './settings.ts';
 import { type Decision, stopText } from './steps.ts';
 import { openStopBudget } from './stop-cap.ts';
@@ -165,7 +165,7 @@ function assemble(input: ReconcileInput, decisions: readonly Decision[], memory:
   for (const { state } of decisions) {
     if (state === undefined) continue;
     const before = input.states.get(state.proxyId);
-    const same = before !== undefined && canonicalJson(before) === canonicalJson(state);
+    const same = before !== undefined && sameContent(before, state);
     states.set(state.proxyId, same ? before : state);
     if (!same) changed.push(state);
   }
