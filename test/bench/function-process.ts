@@ -1,9 +1,10 @@
 /**
  * Runs a file of the bench as Lambda runs a function: bundled as the package is (`infra/bundle-plugin.cjs`), in a process
- * of its own, with the heap limits that Lambda's Node runtime derives from the function's memory. A machine with much
- * memory lets V8 leave garbage lying about for longer; what is then measured is the machine, not the product.
+ * of its own, with the heap limits that Lambda's Node runtime derives from the function's memory, and with what
+ * `serverless.yml` tells the C library about its own. A machine with much memory lets V8 leave garbage lying about for
+ * longer; what is then measured is the machine, not the product.
  */
-import { fork } from 'node:child_process';
+import { type ForkOptions, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -36,11 +37,13 @@ export async function bundle(files: readonly string[]): Promise<Bundle> {
     mainFields: ['module', 'main'],
     logLevel: 'warning',
   });
-  const memoryMb = await functionMemoryMb();
+  const deployed = await readFile(join(PROJECT, 'serverless.yml'), 'utf8');
+  const memoryMb = Number(stated(deployed, /^ {4}memorySize: (\d+)$/m));
+  const env = { ...process.env, MALLOC_ARENA_MAX: stated(deployed, /^ {4}MALLOC_ARENA_MAX: "(\d+)"$/m) };
   return {
     memoryMb,
     run: (file, task, { limits = true } = {}) =>
-      runToEnd(join(outdir, `${basename(file, '.ts')}.cjs`), task, limits ? limitsOf(memoryMb) : []),
+      runToEnd(join(outdir, `${basename(file, '.ts')}.cjs`), task, limits ? { execArgv: limitsOf(memoryMb), env } : {}),
     remove: () => rm(outdir, { recursive: true, force: true }),
   };
 }
@@ -51,16 +54,19 @@ function limitsOf(memoryMb: number): string[] {
   return [`--max-semi-space-size=${Math.floor(newMb / 2)}`, `--max-old-space-size=${memoryMb - newMb}`];
 }
 
-async function functionMemoryMb(): Promise<number> {
-  const text = await readFile(join(PROJECT, 'serverless.yml'), 'utf8');
-  const memoryMb = /^ {4}memorySize: (\d+)$/m.exec(text)?.[1];
-  if (memoryMb === undefined) throw new Error('serverless.yml states no memorySize');
-  return Number(memoryMb);
+function stated(deployed: string, line: RegExp): string {
+  const text = line.exec(deployed)?.[1];
+  if (text === undefined) throw new Error(`serverless.yml has no line like ${line.source}`);
+  return text;
 }
 
 /** Its log lines are written as in Lambda, and read by nobody. */
-async function runToEnd<Answer>(path: string, task: unknown, execArgv: string[]): Promise<Answer> {
-  const child = fork(path, [JSON.stringify(task)], { execArgv, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+async function runToEnd<Answer>(
+  path: string,
+  task: unknown,
+  limits: Pick<ForkOptions, 'execArgv' | 'env'>,
+): Promise<Answer> {
+  const child = fork(path, [JSON.stringify(task)], { ...limits, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   let answer: Answer | undefined;
   child.on('message', (message) => {
     answer = message as Answer;

@@ -130,7 +130,7 @@ describe.each(FUNCTIONS)('what $name is told', ({ id, name }) => {
   }
 
   it('are the settings that it reads and a deployment may set, and no others', () => {
-    const { NODE_OPTIONS: _, ...set } = environmentOf(plain);
+    const { NODE_OPTIONS: _, MALLOC_ARENA_MAX: __, ...set } = environmentOf(plain);
     const settable = Object.entries<Setting<unknown>>(SETTINGS).filter(
       ([, { setBy, usedBy }]) => setBy === 'deployment' && (usedBy === 'both' || usedBy === name),
     );
