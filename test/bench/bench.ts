@@ -4,6 +4,7 @@ import { findConsul, startRealConsul } from '../../infra/local/real-consul.ts';
 import { benchEstate } from './estate.ts';
 import { type BenchResult, isMet, save, tableOf } from './figures.ts';
 import { benchLatency } from './latency.ts';
+import { benchMass } from './mass.ts';
 import { benchProxies } from './proxies.ts';
 import { benchRequests } from './requests.ts';
 
@@ -13,18 +14,21 @@ NAME     estate    passes over 100,000 checks, against reading every check (defa
          latency   from a check turning critical, or a deadline, to StopTask, idle and under load (4 min)
          requests  what a window of 50 s asks of Consul while others write 50 checks a second (1 min)
          proxies   a reconcile of 1,000 running proxies, and of a burst of events (1 min; on doubles alone)
-         all       the four
+         mass      10,000 unhealthy tasks that are due in one pass, with the breakers off (1 min; on doubles alone)
+         all       the five
 
 --quick        a tenth of it and without bounds, to see that it works
 --rounds N     rounds of the estate's passes (default 5)
 --tries N      restarts of each kind of the latency (default 50)
 --help
 
-All but the proxies need a real Consul: $CONSUL_BIN, the PATH, or Debian's package, which is fetched. Results: a table on stdout, JSON
+All but proxies and mass need a real Consul: $CONSUL_BIN, the PATH, or Debian's package, which is fetched. Results: a table on stdout, JSON
 below reports/. Ends with 1 when a bound is not met, with 2 when nothing could be measured.
 `;
 
-const NAMES = ['estate', 'latency', 'requests', 'proxies'] as const;
+const NAMES = ['estate', 'latency', 'requests', 'proxies', 'mass'] as const;
+/** Those that need no real Consul. */
+const ON_DOUBLES: readonly string[] = ['proxies', 'mass'];
 type Name = (typeof NAMES)[number];
 
 interface Wanted {
@@ -42,7 +46,7 @@ async function main(): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const consulPath = wanted.names.every((name) => name === 'proxies') ? '' : await pathOfConsul();
+  const consulPath = wanted.names.every((name) => ON_DOUBLES.includes(name)) ? '' : await pathOfConsul();
   let allMet = true;
   for (const name of wanted.names) {
     progress(`== ${name}`);
@@ -93,6 +97,7 @@ function countFrom(name: string, text: string | undefined, otherwise: number): n
 }
 
 async function measure(name: Name, consulPath: string, { quick, rounds, tries }: Wanted): Promise<BenchResult> {
+  if (name === 'mass') return benchMass({ tasks: quick ? 1000 : 10_000, progress });
   if (name === 'proxies') return benchProxies({ proxies: quick ? 100 : 1000, rounds, progress });
   if (name === 'latency') return benchLatency({ consul: consulPath, tries, progress });
   if (name === 'requests') return benchRequests({ consul: consulPath, windowMs: quick ? 5000 : 50_000, progress });
