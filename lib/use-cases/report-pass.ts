@@ -43,14 +43,28 @@ const LASTING: ReadonlySet<Reason> = new Set<Reason>([
   'restart-in-flight',
 ]);
 
-/** Builds the report, and counts what is in it. */
-export function reportPass(watcher: Watcher, result: PassResult): PassReport {
-  const { nowMs, judged, outcomes, failures, sightings } = result;
+/** What a report says of one check; made once, for the report and for what is told of it. */
+export interface Entry {
+  readonly judged: Judged;
+  readonly check: CheckEntry;
+  readonly skipped: SkippedEntry | undefined;
+}
+
+/** Entries of all checks that are not good. */
+export function entriesOf(result: PassResult): readonly Entry[] {
   const refusedDue = refusalsByCheck(result);
-  const skipped = judged.flatMap((one) => skippedEntry(one, refusedDue, nowMs) ?? []);
+  const restarted = new Set(result.outcomes.flatMap(takenTasks));
+  return result.judged.flatMap((judged) => {
+    const check = checkEntry(judged, refusedDue, restarted);
+    return check ? [{ judged, check, skipped: skippedEntry(judged, refusedDue, result.nowMs) }] : [];
+  });
+}
+
+/** Builds the report, and counts what is in it. */
+export function reportPass(watcher: Watcher, result: PassResult, entries: readonly Entry[]): PassReport {
+  const { nowMs, judged, outcomes, failures, sightings } = result;
+  const skipped = entries.flatMap((entry) => entry.skipped ?? []);
   const restarts = outcomes.flatMap((outcome) => restartEntry(outcome, nowMs) ?? []);
-  const restarted = new Set(outcomes.flatMap(takenTasks));
-  const checks = judged.flatMap((one) => checkEntry(one, refusedDue, restarted) ?? []);
   const nodes = sightings.nodeChecks.map(
     (check): CheckEntry => ({
       node: check.node,
@@ -66,7 +80,7 @@ export function reportPass(watcher: Watcher, result: PassResult): PassReport {
     failures: failures.map(asFailure),
     restarts,
     skipped,
-    checks: [...checks, ...nodes],
+    checks: [...entries.map(({ check }) => check), ...nodes],
     problems: problemsOf(result),
     leftovers: result.leftovers.all,
     ...deadline(watcher, judged, skipped, nowMs),
@@ -78,7 +92,7 @@ export function reportPass(watcher: Watcher, result: PassResult): PassReport {
 /** Why a due check was not restarted. */
 export type RefusedCheck = Pick<Refusal, 'reason' | 'why' | 'untilMs' | 'brakes'>;
 
-export function refusalsByCheck({ plan, outcomes }: PassResult): ReadonlyMap<string, RefusedCheck> {
+function refusalsByCheck({ plan, outcomes }: PassResult): ReadonlyMap<string, RefusedCheck> {
   const refused = new Map<string, RefusedCheck>();
   const note = (task: DueTask, refusal: RefusedCheck) => {
     for (const { subject } of task.due) refused.set(subject.sighting.key, refusal);
@@ -94,7 +108,7 @@ export function refusalsByCheck({ plan, outcomes }: PassResult): ReadonlyMap<str
   return refused;
 }
 
-export function skippedEntry(
+function skippedEntry(
   { subject, finding }: Judged,
   refusedDue: ReadonlyMap<string, RefusedCheck>,
   nowMs: number,
@@ -131,7 +145,7 @@ function restartEntry({ planned, result }: Outcome, nowMs: number): RestartEntry
   };
 }
 
-export function checkEntry(
+function checkEntry(
   { subject, finding }: Judged,
   refusedDue: ReadonlyMap<string, RefusedCheck>,
   restarted: ReadonlySet<DueTask>,
@@ -144,7 +158,7 @@ export function checkEntry(
     if (finding.kind === 'absent') return 'absent';
     if (finding.kind !== 'due') return finding.reason;
     if (refusal) return refusal.reason;
-    return [...restarted].some(({ taskArn }) => taskArn === task) ? 'restarted' : 'ecs-error';
+    return [...restarted].some(({ taskArn }) => taskArn === task) ? 'restarted' : 'restart-in-flight';
   };
   const untilMs = refusal?.untilMs ?? ('untilMs' in finding ? finding.untilMs : undefined);
   return {

@@ -8,7 +8,7 @@ import type { EventCode } from '../event-codes.ts';
 import { checkKey, type OutgoingEvent } from '../ports.ts';
 import { asFailure, isReadFailure } from './failure.ts';
 import { isWatched, type Judged } from './judge.ts';
-import { checkEntry, type PassResult, refusalsByCheck, skippedEntry } from './report-pass.ts';
+import type { Entry, PassResult } from './report-pass.ts';
 import { say } from './say.ts';
 import type { CheckEntry, PassOptions, PassReport, SkippedEntry } from './watch-types.ts';
 import type { Watcher } from './watcher.ts';
@@ -28,9 +28,13 @@ const EVENT_TYPES: Readonly<Record<BrakeEvent['type'], string>> = {
 const KEPT_BY_OTHERS = ['claim *', 'proxy *'];
 
 /** Logs and publishes what changed since it was last told, and every restart. */
-export async function tellPass(watcher: Watcher, result: PassResult, report: PassReport): Promise<void> {
+export async function tellPass(
+  watcher: Watcher,
+  result: PassResult,
+  report: PassReport,
+  entries: readonly Entry[],
+): Promise<void> {
   const { deps, memory } = watcher;
-  const refusedDue = refusalsByCheck(result);
   const events: OutgoingEvent[] = [];
   for (const restart of report.restarts) {
     say(deps, restart.action === 'stop-task' ? 'restart-accepted' : 'deployment-forced', { ...restart });
@@ -38,19 +42,16 @@ export async function tellPass(watcher: Watcher, result: PassResult, report: Pas
   }
   const said = new Map<string, string>();
   let newProxies = 0;
-  for (const one of result.judged) {
-    const entry = checkEntry(one, refusedDue, new Set());
-    const { key } = one.subject.sighting;
-    if (!entry || (!isWatched(one.subject) && entry.reason !== 'absent')) continue;
-    const isRestarted = one.finding.kind === 'due' && !refusedDue.has(key);
-    const word = isRestarted ? 'restarted' : entry.reason;
+  for (const { judged, check, skipped } of entries) {
+    const { key } = judged.subject.sighting;
+    const word = check.reason;
+    if (!isWatched(judged.subject) && word !== 'absent') continue;
     said.set(key, word);
-    if (memory.reported.get(key) === word || isRestarted) continue;
+    if (memory.reported.get(key) === word || word === 'restarted') continue;
     if (word === 'proxy') newProxies += 1;
-    const skippedNow = skippedEntry(one, refusedDue, result.nowMs);
-    say(deps, codeOf(one, word, skippedNow), { ...entry, ...skippedNow });
-    if (skippedNow && (one.finding.kind === 'due' || one.finding.kind === 'withheld')) {
-      events.push({ type: 'Restart Withheld', detail: { ...skippedNow } });
+    say(deps, codeOf(judged, word, skipped), { ...check, ...skipped });
+    if (skipped && (judged.finding.kind === 'due' || judged.finding.kind === 'withheld')) {
+      events.push({ type: 'Restart Withheld', detail: { ...skipped } });
     }
   }
   for (const check of result.sightings.nodeChecks) {

@@ -9,7 +9,7 @@ import { type Decision, decidePass } from './decide-pass.ts';
 import { isReadFailure } from './failure.ts';
 import { leftoversOf } from './leftovers.ts';
 import type { RestartPlan } from './plan-restarts.ts';
-import { type Outcome, reportPass, takenTasks } from './report-pass.ts';
+import { entriesOf, type Outcome, reportPass, takenTasks } from './report-pass.ts';
 import { restart } from './restart.ts';
 import { count, say } from './say.ts';
 import { tellPass } from './tell-pass.ts';
@@ -36,8 +36,9 @@ export async function finishPass(
   const failures = [...decision.failures];
   if (!options.dryRun) failures.push(...(await rememberPass(watcher, decision, outcomes, options)));
   const result = { ...decision, outcomes, failures, options, leftovers: leftoversOf(watcher, decision) };
-  const report = reportPass(watcher, result);
-  if (!options.dryRun) await tellPass(watcher, result, report);
+  const entries = entriesOf(result);
+  const report = reportPass(watcher, result, entries);
+  if (!options.dryRun) await tellPass(watcher, result, report, entries);
   return report;
 }
 
