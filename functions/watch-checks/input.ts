@@ -92,7 +92,9 @@ export function parseInput(event: unknown): WatchInput {
   }
   if (scheduled.safeParse(event).success) return { action: 'window' };
   const read = input.safeParse(event);
-  if (!read.success) throw new InvalidInput(schemaProblems(read.error.issues, event, 'input'));
+  if (!read.success) {
+    throw new InvalidInput([...schemaProblems(read.error.issues, event, 'input'), ...targetProblems(event)]);
+  }
   return understood(read.data);
 }
 
@@ -117,10 +119,16 @@ function understood(read: z.infer<typeof input>): WatchInput {
 }
 
 /** One of both: to release everything by leaving the service out would be a slip away. */
-function targetOf(read: { readonly service?: string; readonly all?: true }): HoldTarget {
-  if ((read.service === undefined) === (read.all === undefined)) {
-    throw new InvalidInput([`input: allowed: either service (${targetError}) or all (true)`]);
-  }
+function targetProblems(event: unknown): string[] {
+  const { action, service, all }: { action?: unknown; service?: unknown; all?: unknown } = Object(event);
+  if (action !== 'hold' && action !== 'release') return [];
+  if ((service === undefined) !== (all === undefined)) return [];
+  return [`input: allowed: either service (${targetError}) or all (true)`];
+}
+
+function targetOf(read: { readonly action: string; readonly service?: string; readonly all?: true }): HoldTarget {
+  const problems = targetProblems(read);
+  if (problems.length > 0) throw new InvalidInput(problems);
   return read.service === undefined ? { all: true } : { service: read.service };
 }
 
