@@ -21,11 +21,6 @@ export function placesNeeded(cost: number, perMinute: number): number {
   return Math.max(1, Math.min(cost, perMinute));
 }
 
-/** Free places now. `recent` is what `recentRestarts` returns. */
-export function freePlaces(recent: readonly number[], perMinute: number): number {
-  return Math.max(0, perMinute - recent.length);
-}
-
 /** When `places` are free; `undefined` = never. An instant that is not in the future (`-Infinity`) = now. */
 export function placesFreeAtMs(recent: readonly number[], perMinute: number, places: number): number | undefined {
   if (places > perMinute) return undefined;

@@ -17,9 +17,6 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const WHOLE = /^(?:\d+(?:\.\d*)?|\.\d+)(?:h|ms|m|s|us|µs|μs|ns)(?:(?:\d+(?:\.\d*)?|\.\d+)(?:h|ms|m|s|us|µs|μs|ns))*$/;
 const PART = /(\d+(?:\.\d*)?|\.\d+)(h|ms|m|s|us|µs|μs|ns)/g;
 
-/** What a duration must look like, for error messages. */
-export const DURATION_FORM = 'a duration with a unit, such as "90s", "100ms", "5m" or "1h30m", not negative';
-
 /** Go keeps a duration as nanoseconds in 63 bits, which is 292 years; what Consul and Nomad cannot hold is none here. */
 const LONGEST_MS = 2 ** 63 / 1e6;
 

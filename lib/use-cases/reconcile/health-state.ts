@@ -22,13 +22,7 @@ export function healthState({ health, state }: Pick<ReconcileDeps, 'health' | 's
     saveService: (service) => health.saveService(service),
     saveHeartbeat: (heartbeat) => health.saveHeartbeat(heartbeat),
     savePolicy: (policy) => health.savePolicy(policy),
-    recentRestarts: (cluster, nowMs) => state.recentRestarts(cluster, nowMs),
-    takeRestartSlot: (...of) => state.takeRestartSlot(...of),
-    acquireLease: (...of) => state.acquireLease(...of),
-    renewLease: (...of) => state.renewLease(...of),
-    releaseLease: (lease) => state.releaseLease(lease),
-    appendHistory: (entry) => state.appendHistory(entry),
-    recentHistory: (limit) => state.recentHistory(limit),
+    ...ofDeployment(state),
   };
 }
 
@@ -44,6 +38,24 @@ export function checksOf({ health, state }: Pick<ReconcileDeps, 'health' | 'stat
     saveService: (service) => state.saveService(service),
     readEstate: () => state.readEstate(),
     saveEstate: (estate) => state.saveEstate(estate),
+    ...ofDeployment(state),
+  };
+}
+
+type OfDeployment = Pick<
+  StatePort,
+  | 'recentRestarts'
+  | 'takeRestartSlot'
+  | 'acquireLease'
+  | 'renewLease'
+  | 'releaseLease'
+  | 'appendHistory'
+  | 'recentHistory'
+>;
+
+/** What both functions share, whatever is judged. */
+function ofDeployment(state: StatePort): OfDeployment {
+  return {
     recentRestarts: (cluster, nowMs) => state.recentRestarts(cluster, nowMs),
     takeRestartSlot: (...of) => state.takeRestartSlot(...of),
     acquireLease: (...of) => state.acquireLease(...of),
